@@ -34,7 +34,7 @@ impl<F: File> Acknowledger<F> {
         self.journal().loader.load_rest();
     }
 
-    /// Sets the memory for pages of a region that may be larger than its memory.
+    /// Sets the memory for pages of a region that may be larger than its memory, and for the replayed log.
     pub fn set_memory_bytes(&self, memory_bytes: u64) {
         self.journal().loader.pager().into_iter().for_each(|pager| pager.set_memory_bytes(memory_bytes));
     }

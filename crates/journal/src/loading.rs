@@ -109,7 +109,7 @@ impl<F: File> Loader<F> {
         (len_bytes, redo): (u64, Redo),
         options: &JournalOptions,
     ) -> Loader<F> {
-        let pager = Pager::of(&region, options);
+        let pager = Pager::of(&region, redo.len_bytes(), options);
         // A region of pages is never loaded as a whole.
         let (block_count_bytes, time) =
             if pager.is_some() { (0, Duration::ZERO.into()) } else { (len_bytes, OnceLock::new()) };

@@ -281,6 +281,7 @@ impl Replay {
         drop(scans);
         for (mut bytes, kept_bytes) in run.bytes.drain(..).zip(kept_bytes) {
             bytes.truncate(kept_bytes);
+            bytes.shrink_to_fit();
             self.replayed.keep(bytes);
         }
         next

@@ -24,6 +24,11 @@ impl Agent {
     }
 }
 
+/// Returns true if this thread runs inside an observer: between two steps of an operation that it has interrupted.
+pub fn is_observing() -> bool {
+    OBSERVER_DEPTH.get() > 0
+}
+
 /// A guard: while it lives, this thread runs inside an observer.
 pub(crate) struct Interposed(());
 

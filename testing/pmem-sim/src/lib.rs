@@ -45,6 +45,7 @@ mod sim_dram;
 mod span_model;
 mod steps;
 
+pub use agent::is_observing;
 pub use crashable::{CrashImage, Crashable, ObserverOf};
 pub use disk::{DiskImage, Fault, SimDisk, SimFile};
 pub use image::Image;

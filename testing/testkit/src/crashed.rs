@@ -7,14 +7,14 @@ use std::time::Duration;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Condition, CurrentItem, Cursor, Decision, Depth, Early, Error, Expiry, Lookup, Moment,
-    OpenError, Progress, ScanCursor, Version, empty_buffer,
+    Progress, ScanCursor, Version, empty_buffer,
 };
-use heap::HeapError;
 use parking_lot::Mutex;
 use pmem::Backoff;
 use pmem_sim::Crashable;
 
 use crate::lives::expiring;
+use crate::over::BackgroundWork;
 use crate::subject::{Contents, Direction, Failure, Lasting, Operations, Space, Subject, Visit};
 
 thread_local! {
@@ -53,11 +53,9 @@ pub trait Made: Send + Sync + 'static {
         store.get(key).map(Some)
     }
 
-    /// Runs the medium's background work to its end.
-    /// # Errors
-    /// Any error of the medium.
-    fn settle(_engine: &Self::Engine) -> Result<(), Failure> {
-        Ok(())
+    /// Returns the medium, if it has background work.
+    fn background(_engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        None
     }
 
     /// Returns the bytes of its region that the settled store needs for these contents, if the engine can compute them.
@@ -72,6 +70,18 @@ pub struct Crashed<K: Made>(pub K::Engine, Mutex<Vec<Moment>>);
 impl<K: Made> Crashed<K> {
     fn of(engine: K::Engine) -> Crashed<K> {
         Crashed(engine, Mutex::default())
+    }
+
+    /// Returns the engine for a read, once the medium has memory for it.
+    fn to_read(&self) -> &K::Engine {
+        K::background(&self.0).into_iter().for_each(BackgroundWork::admit);
+        &self.0
+    }
+
+    /// Returns the engine for a write, once the medium has memory for it.
+    fn to_write(&self) -> &K::Engine {
+        K::background(&self.0).into_iter().for_each(BackgroundWork::admit_write);
+        &self.0
     }
 
     fn taken(&self, snapshot: u64) -> Moment {
@@ -90,8 +100,9 @@ impl<K: Made> Crashed<K> {
 
     /// Looks the key up without a lock, as the library does first; `None` if that is not conclusive.
     fn lookup(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        let engine = self.to_read();
         let (pin, mut buffer) = (epoch::pin(), empty_buffer());
-        match self.0.supports_lookup().then(|| self.0.lookup(pin.pinned(), key, &mut buffer).unpack())? {
+        match engine.supports_lookup().then(|| engine.lookup(pin.pinned(), key, &mut buffer).unpack())? {
             Lookup::Value(value) => Some(Some(value.to_vec())),
             Lookup::Absent => Some(None),
             Lookup::Unsure => None,
@@ -102,7 +113,7 @@ impl<K: Made> Crashed<K> {
     /// # Errors
     /// Any error of the engine.
     pub fn scan_values(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
-        let Some(ordered) = self.0.ordered() else { return Ok(false) };
+        let Some(ordered) = self.to_read().ordered() else { return Ok(false) };
         ordered.catch_up(Early::Wait)?;
         let mut cursor = ScanCursor::new(from, towards(direction));
         while ordered.scan(&mut cursor, each)? {}
@@ -115,25 +126,6 @@ impl<K: Made> Crashed<K> {
         while self.0.stats().garbage_count > 0 {
             self.0.tidy();
             backoff.relax();
-        }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        match error {
-            error if error.is_full() => Failure::Full,
-            other => Failure::Other(other.to_string()),
-        }
-    }
-}
-
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Failure {
-        match error {
-            OpenError::Heap(HeapError::Unformatted) => Failure::Unfinished,
-            OpenError::Heap(error) if error.is_full() => Failure::Full,
-            other => Failure::Other(other.to_string()),
         }
     }
 }
@@ -176,7 +168,7 @@ impl<K: Made> Operations for Crashed<K> {
 
     fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let mut values = Vec::new();
-        self.0.multi_get(keys, &mut |_, value| values.push(value.map(<[u8]>::to_vec)))?;
+        self.to_read().multi_get(keys, &mut |_, value| values.push(value.map(<[u8]>::to_vec)))?;
         keys.iter().zip(values).map(|(key, value)| value.map(|value| self.shown(key, &value)).transpose()).collect()
     }
 
@@ -185,16 +177,16 @@ impl<K: Made> Operations for Crashed<K> {
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        Ok(self.0.put(key, value)?)
+        Ok(self.to_write().put(key, value)?)
     }
 
     fn multi_put(&self, items: &[(&[u8], &[u8])]) -> Result<(), Failure> {
-        Ok(self.0.multi_put(items)?)
+        Ok(self.to_write().multi_put(items)?)
     }
 
     fn multi_delete(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Failure> {
         let (mut were_there, mut first) = (vec![false; keys.len()], Ok(()));
-        self.0.multi_delete_each(keys, &mut |number, done| match done {
+        self.to_write().multi_delete_each(keys, &mut |number, done| match done {
             Ok(was_there) => were_there[number] = was_there,
             Err(error) => first = std::mem::replace(&mut first, Ok(())).and(Err(error)),
         });
@@ -202,15 +194,15 @@ impl<K: Made> Operations for Crashed<K> {
     }
 
     fn put_expiring(&self, key: &[u8], value: &[u8], at_ms: u64) -> Result<(), Failure> {
-        Ok(self.0.put_until(key, value, Expiry::at_ms(at_ms))?)
+        Ok(self.to_write().put_until(key, value, Expiry::at_ms(at_ms))?)
     }
 
     fn expire(&self, key: &[u8], at_ms: Option<u64>) -> Result<bool, Failure> {
-        Ok(self.0.expire(key, at_ms.map_or(Expiry::NEVER, Expiry::at_ms))?)
+        Ok(self.to_write().expire(key, at_ms.map_or(Expiry::NEVER, Expiry::at_ms))?)
     }
 
     fn batch(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<(), Failure> {
-        Ok(self.0.write_batch(&changes.iter().copied().map(plain_op_of).collect::<Vec<_>>())?)
+        Ok(self.to_write().write_batch(&changes.iter().copied().map(plain_op_of).collect::<Vec<_>>())?)
     }
 
     /// Uses a version that no key has where a key does not hold the expected value.
@@ -231,7 +223,7 @@ impl<K: Made> Operations for Crashed<K> {
             conditions.push(Condition { key, required: version.into() });
         }
         let ops: Vec<_> = changes.iter().copied().map(plain_op_of).collect();
-        match self.0.write_batch_if(&conditions, &ops) {
+        match self.to_write().write_batch_if(&conditions, &ops) {
             Ok(()) => Ok(true),
             Err(Error::ConditionFailed { .. }) => Ok(false),
             Err(error) => Err(error.into()),
@@ -239,7 +231,7 @@ impl<K: Made> Operations for Crashed<K> {
     }
 
     fn batch_expiring(&self, changes: &[(&[u8], Lasting<'_>)]) -> Result<(), Failure> {
-        Ok(self.0.write_batch(&changes.iter().copied().map(op_of).collect::<Vec<_>>())?)
+        Ok(self.to_write().write_batch(&changes.iter().copied().map(op_of).collect::<Vec<_>>())?)
     }
 
     fn scan(&self, from: Bound<&[u8]>, direction: Direction, each: &mut Visit<'_>) -> Result<bool, Failure> {
@@ -256,7 +248,7 @@ impl<K: Made> Operations for Crashed<K> {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool, Failure> {
-        Ok(self.0.delete(key)?)
+        Ok(self.to_write().delete(key)?)
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Failure> {
@@ -269,17 +261,17 @@ impl<K: Made> Operations for Crashed<K> {
                 None => Decision::Delete,
             }
         };
-        self.0.update(key, &mut decide)?;
+        self.to_write().update(key, &mut decide)?;
         Ok(is_equal)
     }
 
     fn clear(&self) -> Result<(), Failure> {
-        Ok(self.0.clear()?)
+        Ok(self.to_write().clear()?)
     }
 
     fn compact(&self) -> Result<(), Failure> {
         if self.0.features().compaction {
-            self.0.compact(&mut |_| ControlFlow::Continue(()))?;
+            self.to_write().compact(&mut |_| ControlFlow::Continue(()))?;
         }
         Ok(())
     }
@@ -294,7 +286,7 @@ impl<K: Made> Operations for Crashed<K> {
         let mut cursor = Cursor::default();
         let mut show = |key: &[u8], value: &[u8], expiry| each(key, &with_expiry(value, expiry));
         while !cursor.is_done() {
-            cursor = self.0.walk(cursor, &mut show)?;
+            cursor = self.to_read().walk(cursor, &mut show)?;
         }
         Ok(())
     }
@@ -302,7 +294,8 @@ impl<K: Made> Operations for Crashed<K> {
     fn check(&self) -> Result<Vec<String>, Failure> {
         let (mut check, mut damage) = (Check::new(Depth::Deep), Vec::new());
         while !check.is_done() {
-            self.0.check(&mut check, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)))?;
+            self.to_read()
+                .check(&mut check, &mut |found| damage.push(format!("{:#x}: {}", found.offset, found.what)))?;
         }
         Ok(damage)
     }
@@ -388,9 +381,9 @@ impl<K: Made> Subject for Crashed<K> {
     }
 
     fn settle(&self) -> Result<(), Failure> {
-        while self.0.step()? == Progress::More {}
+        while self.to_write().step()? == Progress::More {}
         self.free_garbage();
-        K::settle(&self.0)
+        K::background(&self.0).map_or(Ok(()), BackgroundWork::settle)
     }
 
     fn space(&self, contents: &Contents) -> Option<Space> {

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use engine::{BatchOp, CurrentItem, Decision, Direction, Engine, ScanCursor};
-use pmem_sim::{Model, Sim};
+use pmem_sim::{Crashable, Model, Sim, SimDisk};
 
 use crate::contend::{Contention, contend};
 use crate::crashed::{Crashed, Made};
+use crate::extent::Extent;
 use crate::paired::Paired;
 use crate::subject::{Operations, Subject};
 
@@ -170,9 +171,23 @@ pub fn a_batch_may_be_long(store: &dyn Engine, check: impl Fn()) {
 /// # Panics
 /// If there is none.
 pub fn histories_are_linearizable<S: Made<Medium = Sim>>(scans: bool) {
+    histories_on_are_linearizable::<S>(Model::Span, Contention { scans, ..Contention::default() });
+}
+
+/// Like [`histories_are_linearizable`], on a disk, with fewer calls. A store whose region has memory for few pages
+/// evicts and reads them meanwhile.
+///
+/// # Panics
+/// If there is no such order.
+pub fn histories_on_disk_are_linearizable<S: Made<Medium = SimDisk>>(scans: bool) {
+    let call_count = Extent::pick(100, 400);
+    histories_on_are_linearizable::<S>(Model::Disk, Contention { scans, call_count, ..Contention::default() });
+}
+
+fn histories_on_are_linearizable<S: Made>(model: Model, contention: Contention) {
     for (seed, key_count) in [(1, 3), (2, 12), (3, 40), (4, 1)] {
-        let store = Crashed::<S>::format(Sim::new(0, Model::Span)).expect("there is space");
-        let contention = Contention { seed, key_count, scans, ..Contention::default() };
+        let store = Crashed::<S>::format(S::Medium::new(0, model)).expect("there is space");
+        let contention = Contention { seed, key_count, ..contention };
         let judged = contend(&store, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
         assert!(judged > 0);
         assert_eq!(store.check(), Ok(vec![]));

@@ -2,15 +2,33 @@
 
 use std::thread;
 
-use heap::Parameters;
+use engine::{Error, OpenError};
+use heap::{HeapError, Parameters};
 use journal::{JournalError, JournalOptions, Journaled};
 use pmem::{Durability, Medium, Probe, Probed, Span};
-use pmem_sim::{Crashable, Model, Sim, SimDisk, SimFile, StepKind};
+use pmem_sim::{Crashable, Model, Sim, SimDisk, SimFile, StepKind, is_observing};
 
 use crate::Failure;
 
+/// Work for a medium that other threads, or the library, do outside of tests.
+pub trait BackgroundWork {
+    /// Runs the medium's background work to its end.
+    ///
+    /// # Errors
+    /// Any error of the medium.
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Waits, before a read, until the medium has memory for it. Makes no step.
+    fn admit(&self) {}
+
+    /// Like [`BackgroundWork::admit`], before a write.
+    fn admit_write(&self) {}
+}
+
 /// A medium on top of crashable storage.
-pub trait Over: Medium + Sized {
+pub trait Over: Medium + BackgroundWork + Sized {
     /// The crashable storage below.
     type Medium: Crashable;
 
@@ -25,15 +43,9 @@ pub trait Over: Medium + Sized {
     /// # Errors
     /// [`Failure::Unfinished`] if its creation did not finish; or any other error of the medium.
     fn open(on: Self::Medium) -> Result<Self, Failure>;
-
-    /// Runs the medium's background work to its end.
-    ///
-    /// # Errors
-    /// Any error of the medium.
-    fn settle(&self) -> Result<(), Failure> {
-        Ok(())
-    }
 }
+
+impl BackgroundWork for Sim {}
 
 impl Over for Sim {
     type Medium = Sim;
@@ -47,23 +59,29 @@ impl Over for Sim {
     }
 }
 
-/// The journal on a disk that loses, tears and reorders data that was not synced.
-pub type OnDisk = Probed<Journaled<SimFile>, Reports>;
+/// The journal on a disk that loses, tears and reorders data that was not synced. Its region has memory for this many
+/// pages; 0 for any number.
+pub type OnDisk<const PAGE_COUNT_MAX: u64 = 0> = Probed<Journaled<SimFile>, Reports<PAGE_COUNT_MAX>>;
+
+/// Fewer pages than any store uses: pages are evicted before every operation.
+pub const FEW_PAGES: u64 = 8;
+
+const PAGE_BYTES: u64 = 4096;
 
 /// A probe that reports the journal's steps to the disk, so that visitors run there.
-pub struct Reports(SimDisk);
+pub struct Reports<const PAGE_COUNT_MAX: u64 = 0>(SimDisk);
 
 /// The step between an operation and its answer. No medium on a disk reports a step of this kind itself.
 pub const PAUSE: StepKind = StepKind::WaitEnd;
 
-impl Reports {
+impl<const PAGE_COUNT_MAX: u64> Reports<PAGE_COUNT_MAX> {
     /// Lets a visitor run.
     pub fn pause(&self) {
         self.0.report(PAUSE);
     }
 }
 
-impl Probe for Reports {
+impl<const PAGE_COUNT_MAX: u64> Probe for Reports<PAGE_COUNT_MAX> {
     fn flushed(&self, _span: Span) {
         self.0.report(StepKind::Flush);
     }
@@ -96,26 +114,66 @@ impl From<JournalError> for Failure {
     }
 }
 
-impl Over for OnDisk {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            error if error.is_full() => Failure::Full,
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Failure {
+        match error {
+            OpenError::Heap(HeapError::Unformatted) => Failure::Unfinished,
+            OpenError::Heap(error) if error.is_full() => Failure::Full,
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+fn journal_of_pages(page_count_max: u64) -> JournalOptions {
+    let memory_bytes_max = (page_count_max > 0).then_some(page_count_max * PAGE_BYTES);
+    JournalOptions { memory_bytes_max, ..small_journal() }
+}
+
+impl<const PAGE_COUNT_MAX: u64> BackgroundWork for OnDisk<PAGE_COUNT_MAX> {
+    fn settle(&self) -> Result<(), Failure> {
+        self.inner().checkpoint().map_err(|error| Failure::Other(error.to_string()))
+    }
+
+    fn admit(&self) {
+        self.inner().acknowledger().admit();
+    }
+
+    /// Makes pages clean and evicts pages. A visitor cannot: the operation that it interrupts on this thread may hold
+    /// the checkpoint's lock.
+    fn admit_write(&self) {
+        if !is_observing() {
+            // Without a write, this waits for nothing else.
+            let _ = self.inner().acknowledger().together(|| ());
+        }
+    }
+}
+
+impl<const PAGE_COUNT_MAX: u64> Over for OnDisk<PAGE_COUNT_MAX> {
     type Medium = SimDisk;
 
-    fn make(on: SimDisk, parameters: &Parameters) -> Result<OnDisk, Failure> {
-        let made = match Journaled::open(on.files(), small_journal(), &|_| {}) {
+    fn make(on: SimDisk, parameters: &Parameters) -> Result<Self, Failure> {
+        let options = journal_of_pages(PAGE_COUNT_MAX);
+        let made = match Journaled::open(on.files(), options, &|_| {}) {
             Err(JournalError::Unfinished) => {
-                Journaled::create(on.files(), parameters.region_bytes, parameters.uuid, small_journal())
+                Journaled::create(on.files(), parameters.region_bytes, parameters.uuid, options)
             }
             opened => opened,
         };
         Ok(Probed::with_probe(made?, Reports(on)))
     }
 
-    fn open(on: SimDisk) -> Result<OnDisk, Failure> {
-        let options = JournalOptions { writable: !on.is_frozen(), ..small_journal() };
+    fn open(on: SimDisk) -> Result<Self, Failure> {
+        let options = JournalOptions { writable: !on.is_frozen(), ..journal_of_pages(PAGE_COUNT_MAX) };
         Ok(Probed::with_probe(Journaled::open(on.files(), options, &|_| {})?, Reports(on)))
-    }
-
-    fn settle(&self) -> Result<(), Failure> {
-        self.inner().checkpoint().map_err(|error| Failure::Other(error.to_string()))
     }
 }
 
@@ -170,6 +228,8 @@ impl Probe for Yields {
         self.one_in(LOADS_A_YIELD);
     }
 }
+
+impl BackgroundWork for Restless {}
 
 impl Over for Restless {
     type Medium = Sim;

@@ -10,7 +10,7 @@ use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Failure, Made, Over};
+use testkit::{BackgroundWork, Failure, Made, Over};
 
 /// Makes the stores of an engine on a medium.
 pub(crate) struct Of<E, M = Sim>(PhantomData<fn() -> (E, M)>);
@@ -39,8 +39,8 @@ impl<M: Over> Made for Of<OfHiKv, M> {
         Ok(HiKv::open(M::open(on)?, HostDram)?.by_clock(clock))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.medium())
     }
 }
 
@@ -56,8 +56,8 @@ impl<M: Over> Made for Of<OfRewoHash, M> {
         Ok(RewoHash::open(M::open(on)?, HostDram)?.by_clock(clock))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.medium())
     }
 }
 
@@ -74,8 +74,8 @@ impl<M: Over> Made for Of<OfInk, M> {
         Ok(Ink::open(M::open(on)?, HostDram, INK)?.by_clock(clock))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.tree().medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.tree().medium())
     }
 }
 
@@ -92,7 +92,7 @@ impl<M: Over> Made for Of<OfPmekv, M> {
         Ok(Pmekv::open(M::open(on)?, HostDram, PMEKV)?.by_clock(clock))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.medium())
     }
 }

@@ -15,7 +15,8 @@
 //!
 //! Memory above the limit is waited for before an operation pins itself (`Journal::admit`); so only operations under
 //! way exceed the limit. The wait ends after two batches, whatever they have freed: pages that are kept, or a thread
-//! that stays pinned, make the store exceed its limit, but never stop it.
+//! that stays pinned, make the store exceed its limit, but never stop it. The replayed log counts as memory until the
+//! first checkpoint has applied it, so pages get less until then.
 //!
 //! # Lock order
 //! The checkpoint's -> hand -> rounds. A thread that waits for a round holds no lock of the journal. A thread that
@@ -49,8 +50,7 @@ impl<F: File> Loader<F> {
 
     /// Returns the figures of pages.
     pub(crate) fn page_figures(&self) -> Option<PageFigures> {
-        let replayed_bytes = self.redo.read().len_bytes();
-        self.pager.as_ref().map(|pager| PageFigures { replayed_bytes, ..pager.paging.figures() })
+        self.pager.as_ref().map(|pager| pager.paging.figures())
     }
 
     /// Makes the pages of `range` usable by the calling thread.
@@ -176,6 +176,7 @@ impl<F: File> Loader<F> {
         if let Some(pager) = &self.pager {
             if is_complete {
                 *self.redo.write() = Redo::default();
+                pager.paging.end_replay();
             }
             pager.end_checkpoint();
         }

@@ -26,13 +26,13 @@ pub(crate) struct Writing {
 
 impl Pager {
     /// Returns the pages, if the options limit their memory.
-    pub(super) fn of(region: &Region, options: &JournalOptions) -> Option<Pager> {
+    pub(super) fn of(region: &Region, replayed_bytes: u64, options: &JournalOptions) -> Option<Pager> {
         let limit_bytes = region.memory.limit_bytes().min(options.reserve_bytes);
-        let paging = Paging::new(limit_bytes, options.memory_bytes_max?, options.writable);
+        let paging = Paging::new(limit_bytes, options.memory_bytes_max?, replayed_bytes, options.writable);
         Some(Pager { paging, evictor: Evictor::default() })
     }
 
-    /// Sets the memory for pages.
+    /// Sets the memory for pages and the replayed log.
     pub(crate) fn set_memory_bytes(&self, memory_bytes: u64) {
         self.paging.set_memory_bytes(memory_bytes);
         self.evictor.wake();

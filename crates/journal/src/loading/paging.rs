@@ -49,8 +49,10 @@ pub struct PageFigures {
 pub(crate) struct Paging {
     /// A byte for each page, in memory that the kernel allocates on first use.
     states: Box<[AtomicU8]>,
-    /// The largest number of pages in memory, except pages that operations under way need.
-    count_max: AtomicU64,
+    /// The memory for pages and the replayed log, except pages that operations under way need.
+    memory_bytes: AtomicU64,
+    /// Memory of the replayed log, until a checkpoint has applied it.
+    replayed_bytes: AtomicU64,
     /// The state of a page that was evicted.
     evicted_state: State,
     resident_count: AtomicU64,
@@ -68,12 +70,13 @@ pub(crate) struct Paging {
 impl Paging {
     /// Creates the states of the pages of a region of at most `limit_bytes`, all absent. A region that is read only is
     /// never written to the base, so an evicted page is absent again.
-    pub(crate) fn new(limit_bytes: u64, memory_bytes: u64, is_writable: bool) -> Paging {
+    pub(crate) fn new(limit_bytes: u64, memory_bytes: u64, replayed_bytes: u64, is_writable: bool) -> Paging {
         let states = Box::<[AtomicU8]>::new_zeroed_slice((limit_bytes / PAGE_BYTES) as usize);
         Paging {
             // SAFETY: a zero is an atomic byte.
             states: unsafe { states.assume_init() },
-            count_max: (memory_bytes / PAGE_BYTES).into(),
+            memory_bytes: memory_bytes.into(),
+            replayed_bytes: replayed_bytes.into(),
             evicted_state: if is_writable { State::Evicted } else { State::Absent },
             resident_count: 0.into(),
             stored_count: 0.into(),
@@ -99,33 +102,42 @@ impl Paging {
         page_state::state_of(self.word(page))
     }
 
-    /// Returns the figures, without the replayed log.
+    /// Returns the figures.
     pub(crate) fn figures(&self) -> PageFigures {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         PageFigures {
-            memory_bytes_max: self.memory_bytes(),
+            memory_bytes_max: self.count_max() * PAGE_BYTES,
             resident_bytes: load(&self.resident_count) * PAGE_BYTES,
             stored_bytes: self.stored_count() * PAGE_BYTES,
             kept_bytes: load(&self.kept_count) * PAGE_BYTES,
-            replayed_bytes: 0,
+            replayed_bytes: load(&self.replayed_bytes),
             loaded_count: load(&self.loaded_count),
             evicted_count: load(&self.evicted_count),
             rescued_count: load(&self.rescued_count),
         }
     }
 
-    /// Sets the memory for pages.
+    /// Sets the memory for pages and the replayed log.
     pub(crate) fn set_memory_bytes(&self, memory_bytes: u64) {
-        self.count_max.store(memory_bytes / PAGE_BYTES, Ordering::Relaxed);
+        self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
     }
 
-    /// Returns the memory for pages.
+    /// Notes that the memory of the replayed log is freed.
+    pub(crate) fn end_replay(&self) {
+        self.replayed_bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the memory for pages and the replayed log.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.count_max() * PAGE_BYTES
+        self.memory_bytes.load(Ordering::Relaxed)
     }
 
+    /// Returns the largest number of pages in memory: those for which the replayed log leaves memory, but at least a
+    /// quarter of all.
     fn count_max(&self) -> u64 {
-        self.count_max.load(Ordering::Relaxed)
+        let memory_bytes = self.memory_bytes();
+        let left_bytes = memory_bytes.saturating_sub(self.replayed_bytes.load(Ordering::Relaxed));
+        (left_bytes.max(memory_bytes / 4) / PAGE_BYTES).max(1)
     }
 
     /// Returns the number of pages that are `Stored` or `Writing`. The counter is below 0 for a moment if a thread

@@ -10,7 +10,7 @@ use items::layout::HEADER_BYTES;
 use pmem::Medium;
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Made, Over};
+use testkit::{BackgroundWork, Contents, Failure, Made, Over};
 
 /// Space for the head, one chunk of segments, and a few chunks of items.
 pub(crate) const REGION_BYTES: u64 = (2 << 20) + (512 << 10);
@@ -74,8 +74,8 @@ impl<O: Kept, M: Over> Made for OfHiKv<O, M> {
         Ok(O::kept(HiKv::open(M::open(on)?, HostDram)?.by_clock(clock)))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.medium())
     }
 
     fn needed_bytes(engine: &Self::Engine, contents: &Contents) -> Option<u64> {

@@ -10,7 +10,7 @@ use pbtree::Error;
 use pmem::Medium;
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Crashed, Failure, Made, Over, expiring};
+use testkit::{BackgroundWork, Contents, Crashed, Failure, Made, Over, expiring};
 
 /// Nodes of seven pairs, so that few keys split them; `IN_PLACE` selects whether values overwrite others.
 pub(crate) struct OfInk<const IN_PLACE: bool = false, M = Sim>(PhantomData<fn() -> M>);
@@ -55,8 +55,8 @@ impl<const IN_PLACE: bool, M: Over> Made for OfInk<IN_PLACE, M> {
         try_get(&store.0, key)
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.tree().medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.tree().medium())
     }
 
     /// The places that a walk over the tree reaches are exactly those in use.

@@ -10,7 +10,7 @@ use heap::Parameters;
 use pmem::{Medium, MediumError};
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Made, Op, Over, Shape};
+use testkit::{BackgroundWork, Contents, Failure, Made, Op, Over, Shape};
 
 /// Two lanes, segments of three entries and a log of eight, so that a few writes begin segments and make checkpoints.
 pub(crate) struct OfPmekv<M = Sim>(PhantomData<fn() -> M>);
@@ -35,8 +35,8 @@ impl<M: Over> Made for OfPmekv<M> {
         Ok(Pmekv::open(M::open(on)?, HostDram, OPTIONS)?.by_clock(clock))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.medium())
     }
 
     fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {

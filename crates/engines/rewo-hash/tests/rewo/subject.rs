@@ -13,7 +13,7 @@ use items::NewItem;
 use pmem::{Medium, Offset};
 use pmem_os::HostDram;
 use pmem_sim::Sim;
-use testkit::{Contents, Failure, Made, Over};
+use testkit::{BackgroundWork, Contents, Failure, Made, Over};
 
 pub(crate) struct OfRewoHash<M = Sim>(PhantomData<fn() -> M>);
 
@@ -69,8 +69,8 @@ impl<M: Over> Made for OfCached<M> {
         Ok(OfRewoHash::<M>::open(on, clock)?.caching(1, HostDram)?)
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        OfRewoHash::<M>::settle(engine)
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        OfRewoHash::<M>::background(engine)
     }
 
     fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
@@ -93,8 +93,8 @@ impl<M: Over> Made for OfServed<M> {
         Ok(OfCached::<M>::open(on, clock)?.copying_by(2)?)
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        OfRewoHash::<M>::settle(engine)
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        OfRewoHash::<M>::background(engine)
     }
 
     fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
@@ -117,8 +117,8 @@ impl<M: Over> Made for OfRelieved<M> {
         Ok(OfRewoHash::<M>::open(on, clock)?.pre_evicting(true))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        OfRewoHash::<M>::settle(engine)
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        OfRewoHash::<M>::background(engine)
     }
 
     fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {
@@ -138,8 +138,8 @@ impl<M: Over> Made for OfRewoHash<M> {
         Ok(RewoHash::open(M::open(on)?, HostDram)?.by_clock(clock))
     }
 
-    fn settle(engine: &Self::Engine) -> Result<(), Failure> {
-        engine.medium().settle()
+    fn background(engine: &Self::Engine) -> Option<&dyn BackgroundWork> {
+        Some(engine.medium())
     }
 
     fn needed_bytes(engine: &Self::Engine, _contents: &Contents) -> Option<u64> {

@@ -262,6 +262,27 @@ fn checkpoint_without_thread_evicts_what_it_loads() {
     assert!(is_within);
 }
 
+/// The entries of the replayed log and the pages are within the limit together, until a checkpoint has applied the log.
+#[test]
+fn replayed_log_counts_as_memory() {
+    const MEMORY_BYTES: u64 = PAGE_COUNT * PAGE_BYTES;
+    let roomy = JournalOptions { memory_bytes_max: Some(MEMORY_BYTES), ..options(false) };
+    let files = files();
+    let journal = Journaled::create(files.handles(), PAGE_COUNT * PAGE_BYTES, [1; 16], roomy).unwrap();
+    for page in 0..PAGE_COUNT {
+        (0..20).for_each(|i| assert_eq!(journal.publish(&[(word_of(page, i), page + i)], 1), Taken::Yes));
+    }
+    commit(&journal);
+    let journal = open(&files.copied(), roomy);
+    (0..PAGE_COUNT).for_each(|page| assert_eq!(get(&journal, word_of(page, 1)), page + 1));
+    let PageFigures { memory_bytes_max, replayed_bytes, .. } = figures(&journal);
+    assert!(replayed_bytes > MEMORY_BYTES / 8, "{replayed_bytes} bytes are to be applied");
+    assert_eq!(memory_bytes_max, (MEMORY_BYTES - replayed_bytes) / PAGE_BYTES * PAGE_BYTES);
+    journal.checkpoint().unwrap();
+    assert_eq!((figures(&journal).replayed_bytes, figures(&journal).memory_bytes_max), (0, MEMORY_BYTES));
+    (0..PAGE_COUNT).for_each(|page| assert_eq!(get(&journal, word_of(page, 19)), page + 19));
+}
+
 #[test]
 fn evicted_page_that_cannot_be_read_is_lost() {
     let files = files();
