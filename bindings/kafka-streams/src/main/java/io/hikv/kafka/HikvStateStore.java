@@ -10,6 +10,11 @@ import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.processor.internals.metrics.StreamsMetricsImpl;
 import org.apache.kafka.streams.processor.internals.metrics.TaskMetrics;
 import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
+import org.apache.kafka.streams.state.internals.StoreQueryUtils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -18,7 +23,6 @@ abstract class HikvStateStore implements StateStore {
     private static final Logger LOG = LoggerFactory.getLogger(HikvStateStore.class);
 
     private final String name;
-    private final Position position = Position.emptyPosition();
     private StateStoreContext context;
     private volatile State state;
 
@@ -69,7 +73,7 @@ abstract class HikvStateStore implements StateStore {
     final void advancePosition() {
         context.recordMetadata().ifPresent(record -> {
             if (record.topic() != null) {
-                position.withComponent(record.topic(), record.partition(), record.offset());
+                state().position().withComponent(record.topic(), record.partition(), record.offset());
             }
         });
     }
@@ -106,7 +110,12 @@ abstract class HikvStateStore implements StateStore {
 
     @Override
     public Position getPosition() {
-        return position;
+        return state().position();
+    }
+
+    @Override
+    public <R> QueryResult<R> query(Query<R> query, PositionBound bound, QueryConfig config) {
+        return StoreQueryUtils.handleBasicQueries(query, bound, config, this, getPosition(), context);
     }
 
     @Override

@@ -16,7 +16,7 @@ import org.apache.kafka.streams.state.TimestampedBytesStore;
 import org.apache.kafka.streams.state.WindowStore;
 import org.apache.kafka.streams.state.WindowStoreIterator;
 
-/** A window store in a tree. The key of an item is that of the changelog: key, window start, number of the duplicate. */
+/** A window store in a tree. The key of an item is that of the changelog: key, window start, duplicate. */
 class HikvWindowStore extends HikvStateStore implements WindowStore<Bytes, byte[]> {
     private static final int SUFFIX = Long.BYTES + Integer.BYTES;
 

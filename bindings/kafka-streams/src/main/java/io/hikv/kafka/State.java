@@ -13,6 +13,8 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.state.internals.PositionSerde;
 
 /**
  * The items and the changelog offsets of one state store, in one tree. One thread writes; all threads may read.
@@ -26,7 +28,7 @@ import org.apache.kafka.streams.KeyValue;
  *       is dirty when it is opened holds writes of an unfinished transaction, so it is cleared and restored completely.
  * </ul>
  *
- * Keys of items begin with the byte 1, the offsets and the mark with 0.
+ * Keys of items begin with the byte 1; those of the offsets, the position and the mark with 0.
  */
 final class State implements AutoCloseable {
     /** The bytes of waiting writes from which on they are written without a commit. */
@@ -35,10 +37,13 @@ final class State implements AutoCloseable {
     private static final byte META = 0;
     private static final byte ITEM = 1;
     private static final byte[] DIRTY = {META};
+    private static final byte[] OFFSETS = {META, 0};
+    private static final byte[] POSITION = {META, 1};
 
     private final SharedStore shared;
     private final Tree tree;
     private final Mode mode;
+    private final Position position;
     private volatile boolean isOpen = true;
     private volatile Waiting waiting = new Waiting();
     /** The key behind the items that have expired, or null. */
@@ -53,6 +58,10 @@ final class State implements AutoCloseable {
             if (tree.contains(DIRTY)) {
                 tree.clear();
             }
+            byte[] committed = tree.get(POSITION);
+            position = committed == null
+                ? Position.emptyPosition()
+                : PositionSerde.deserialize(ByteBuffer.wrap(committed));
         } catch (RuntimeException e) {
             shared.close();
             throw e;
@@ -100,9 +109,13 @@ final class State implements AutoCloseable {
         expired = item(hi);
     }
 
-    /** Returns about the number of items. */
+    /** Returns the number of items. Those that are written again, and wait for it, count twice. */
     long size() {
-        return tree.size() + waiting.size();
+        long size = tree.size() + waiting.size();
+        for (Item meta : tree.items(Range.prefix(new byte[] {META}).keysOnly())) {
+            size--;
+        }
+        return size;
     }
 
     /** Returns the bytes of the writes that wait for a commit. */
@@ -110,12 +123,17 @@ final class State implements AutoCloseable {
         return waiting.bytes();
     }
 
+    /** Returns the records of the input that the items reflect. It may be changed, and is kept by a commit. */
+    Position position() {
+        return position;
+    }
+
     /** Writes the waiting writes and the offsets in one batch. Without any offset, those of before are removed. */
     synchronized void commit(Map<TopicPartition, Long> offsets) {
-        WriteBatch batch = new WriteBatch().delete(DIRTY);
+        byte[] seen = PositionSerde.serialize(position).array();
+        WriteBatch batch = new WriteBatch().delete(DIRTY).put(POSITION, seen);
         if (offsets.isEmpty()) {
-            byte[] end = {META, 1};
-            for (Item old : tree.items(Range.between(new byte[] {META, 0}, end).keysOnly())) {
+            for (Item old : tree.items(Range.prefix(OFFSETS).keysOnly())) {
                 batch.delete(old.key());
             }
         }
@@ -168,6 +186,6 @@ final class State implements AutoCloseable {
     private static byte[] offsetKey(TopicPartition partition) {
         byte[] topic = partition.topic().getBytes(StandardCharsets.UTF_8);
         return ByteBuffer.allocate(2 + Integer.BYTES + topic.length)
-            .put(META).put((byte) 0).putInt(partition.partition()).put(topic).array();
+            .put(OFFSETS).putInt(partition.partition()).put(topic).array();
     }
 }

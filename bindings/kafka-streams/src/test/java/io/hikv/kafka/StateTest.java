@@ -16,6 +16,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.query.Position;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -93,6 +94,18 @@ class StateTest {
             assertNull(state.committedOffset(other));
             state.commit(Map.of());
             assertNull(state.committedOffset(PARTITION));
+        }
+    }
+
+    @Test
+    void thePositionIsThatOfTheCommit() {
+        try (State state = open(Mode.AT_LEAST_ONCE, "store")) {
+            state.position().withComponent("input", 0, 5);
+            state.commit(Map.of(PARTITION, 1L));
+            state.position().withComponent("input", 0, 6);
+        }
+        try (State state = open(Mode.AT_LEAST_ONCE, "store")) {
+            assertEquals(Position.emptyPosition().withComponent("input", 0, 5), state.position());
         }
     }
 
