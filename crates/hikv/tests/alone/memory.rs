@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use fastrand::Rng;
-use hikv::{Durability, EngineKind, Options, Store};
+use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use tempfile::TempDir;
 
 use crate::alone;
@@ -155,5 +155,30 @@ fn storage_in_memory_has_no_limit() {
                 .count(),
             0
         );
+    }
+}
+
+/// The error names the option; a batch of the largest size that fits is written.
+#[test]
+fn batch_larger_than_half_of_the_memory_is_refused() {
+    const OP_COUNT: usize = 64;
+    let _alone = alone();
+    for engine in ENGINES {
+        let dir = disk();
+        let store = options(engine).open(dir.path()).unwrap();
+        let op_bytes = LIMIT_BYTES as usize / 2 / OP_COUNT;
+        let batch = |value_bytes: usize| {
+            let mut batch = WriteBatch::new();
+            (0..OP_COUNT).for_each(|i| _ = batch.put(key(i), vec![i as u8; value_bytes]));
+            batch
+        };
+        let error = store.write(&batch(op_bytes)).unwrap_err();
+        assert!(matches!(error, Error::BatchExceedsMemory { memory_bytes_max: LIMIT_BYTES, .. }), "{error:?}");
+        assert!(error.to_string().contains("half of the memory of 67108864 bytes (memory_bytes_max)"), "{error}");
+        assert_eq!(store.len().unwrap(), 0, "nothing of it is written");
+        let value_bytes = op_bytes - 1024;
+        store.write(&batch(value_bytes)).unwrap();
+        (0..OP_COUNT).for_each(|i| assert!(*store.get(key(i)).unwrap().unwrap() == vec![i as u8; value_bytes]));
+        drop(store);
     }
 }

@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use crate::memory::figure;
 use crate::serve::Serving;
 use crate::support::{Ended, Place, hikv, left_out};
 
@@ -184,4 +185,41 @@ fn on_memory() {
     assert!(ended.messages().contains("memory allocation of"), "{}", ended.messages());
     assert_kept(&place);
     assert_eq!(place.run("get", &["told"]).succeeded(), b"yes");
+}
+
+/// Values of `--memory` that are no number, or too small, are refused by every command that has the option.
+#[test]
+fn limit_of_memory_that_cannot_be_kept_is_refused() {
+    let place = filled("buffered");
+    let input = place.file("kept.tsv");
+    let commands: [(&str, &[&str]); 5] =
+        [("load", &[input.to_str().unwrap()]), ("dump", &[]), ("check", &[]), ("compact", &[]), ("serve", &[])];
+    for (command, arguments) in commands {
+        let run = |bytes: &str| place.run(command, &[arguments, &["--memory", bytes]].concat());
+        for bytes in ["", "1.5", "64M", "18446744073709551616"] {
+            run(bytes).misused(&["--memory", bytes]);
+        }
+        run("67108863").failed(2, &["67108863", "67108864", "memory_bytes_max"]);
+    }
+    assert_kept(&place);
+}
+
+/// Every command that has `--memory` works within it, and the server reports its pages.
+#[test]
+fn commands_work_within_a_limit_of_memory() {
+    const LEAST: [&str; 2] = ["--memory", "67108864"];
+    let place = filled("buffered");
+    let more = place.file("more.tsv");
+    place.run("load", &[&["--durability", "buffered", more.to_str().unwrap()], &LEAST[..]].concat()).succeeded();
+    let whole = place.run("dump", &["--bare"]).succeeded();
+    assert!(place.run("dump", &[&["--bare"], &LEAST[..]].concat()).succeeded() == whole);
+    place.run("compact", &LEAST).succeeded();
+    place.run("check", &[&["--deep"], &LEAST[..]].concat()).succeeded();
+    let arguments = [&["--addr", "127.0.0.1:0"], &LEAST[..]].concat();
+    let serving = Serving::spawned(hikv("serve", &place.store(), &arguments));
+    let memory_bytes = figure(&serving, "page_memory_max_bytes");
+    assert!((16 << 20..64 << 20).contains(&memory_bytes), "{memory_bytes}");
+    assert!(figure(&serving, "page_resident_bytes") > 0);
+    serving.stop(Signal::INT);
+    assert!(place.run("dump", &["--bare"]).succeeded() == whole);
 }

@@ -11,7 +11,7 @@ const CLIENT_COUNT: usize = 500;
 const HALF_BYTES: usize = 200_000;
 
 /// Returns a number in INFO.
-fn figure(serving: &Serving, name: &str) -> u64 {
+pub(crate) fn figure(serving: &Serving, name: &str) -> u64 {
     let request = b"INFO\r\n";
     let length = String::from_utf8(serving.ask(request, 7)).unwrap();
     let (digits, _) = length[1..].split_once('\r').unwrap();

@@ -202,8 +202,11 @@ impl Life {
         if self.memory_bytes_max.is_none() {
             return Ok(());
         }
-        if rng.u8(0..4) == 0 {
-            let _ = journal.acknowledger().together(|| ());
+        match rng.u8(0..8) {
+            // As before a write, which waits for clean pages; and as before a read, which does not.
+            0 | 1 => drop(journal.acknowledger().together(|| ())),
+            2 => journal.acknowledger().admit(),
+            _ => {}
         }
         match rng.bool().then(|| whole(journal)) {
             Some(Ok(shown)) if shown != memory => Err(Wrong::Contents("in memory".into())),

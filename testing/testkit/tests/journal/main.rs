@@ -99,7 +99,6 @@ fn evicted_pages_survive_as_all_others() {
 }
 
 #[test]
-#[ignore = "minutes"]
 fn broken_evictions_are_caught() {
     let paged = Course { memory_bytes_max: ONE_PAGE, ..PLAIN };
     caught(journal::canary::EVICTED_WHILE_STORED, paged);

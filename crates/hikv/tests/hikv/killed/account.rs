@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hikv::Store;
 use testkit::Stamped;
 
-use crate::killed::changes::{Change, KEY_COUNT, THREAD_COUNT, changes, name};
+use crate::killed::changes::{Change, KEY_COUNT, THREAD_COUNT, changes, name, standing_value};
 
 /// The value of each key, and the changes whose outcome is unknown.
 #[derive(Default)]
@@ -15,6 +15,14 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    /// Puts values that no round changes.
+    pub(crate) fn put_standing(&mut self, store: &Store, count: u64) {
+        for key in KEY_COUNT..KEY_COUNT + count {
+            store.put(name(key), standing_value(key)).unwrap();
+            self.held.insert(key, standing_value(key));
+        }
+    }
+
     /// Adds the changes of a round: for each thread, as many as were acknowledged.
     pub(crate) fn enter(&mut self, round: u64, acknowledged: [usize; THREAD_COUNT as usize]) {
         for (thread, count) in (0..).zip(acknowledged) {

@@ -13,7 +13,7 @@ pub(crate) const KEY_COUNT: u64 = 3_000;
 const DELETE_EVERY: u64 = 4;
 /// Every so many values one is large enough for a separate extent.
 const LARGE_EVERY: u64 = 64;
-const LARGE_BYTES: usize = 100_000;
+pub(crate) const LARGE_BYTES: usize = 100_000;
 const SMALL_BYTES_MAX: usize = 500;
 
 /// A put, or a delete if there is no value.
@@ -34,6 +34,11 @@ pub(crate) fn changes(round: u64, thread: u64) -> impl Iterator<Item = Change> {
         let filler_bytes = if is_large { LARGE_BYTES } else { random.usize(..SMALL_BYTES_MAX) };
         Change { key, value: is_put.then(|| Stamped { key, put }.value(filler_bytes)) }
     })
+}
+
+/// Returns the value of a key behind those that rounds change.
+pub(crate) fn standing_value(key: u64) -> Vec<u8> {
+    Stamped { key, put: 0 }.value(LARGE_BYTES)
 }
 
 pub(crate) fn name(key: u64) -> String {

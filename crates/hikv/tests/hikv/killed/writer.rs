@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use fastrand::Rng;
 use hikv::{Options, Store};
 
-use crate::killed::changes::{Change, THREAD_COUNT, changes, name};
+use crate::killed::changes::{Change, KEY_COUNT, THREAD_COUNT, changes, name, standing_value};
 
 /// In a restarted test, the store's path.
 const STORE: &str = "HIKV_TEST_WRITES";
@@ -57,15 +58,25 @@ fn count(sent: &[u8]) -> [usize; THREAD_COUNT as usize] {
     counts
 }
 
-/// In a process started as the writer, writes until it is killed.
-pub(crate) fn write_if_started_for_it(options: &Options) -> bool {
+/// In a process started as the writer, writes until it is killed, and reads one of `standing_count` values after each
+/// change.
+pub(crate) fn write_if_started_for_it(options: &Options, standing_count: u64) -> bool {
     let Ok(path) = env::var(STORE) else { return false };
     let round = env::var(ROUND).unwrap().parse().unwrap();
     let store = options.open(path).unwrap();
     thread::scope(|scope| {
         for thread in 0..THREAD_COUNT {
             let store = &store;
-            scope.spawn(move || changes(round, thread).for_each(|change| make(store, thread, change)));
+            scope.spawn(move || {
+                let mut random = Rng::with_seed(round * THREAD_COUNT + thread);
+                for change in changes(round, thread) {
+                    make(store, thread, change);
+                    if standing_count > 0 {
+                        let key = KEY_COUNT + random.u64(..standing_count);
+                        assert!(*store.get(name(key)).unwrap().unwrap() == standing_value(key), "{}", name(key));
+                    }
+                }
+            });
         }
     });
     true
