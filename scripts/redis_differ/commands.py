@@ -148,7 +148,7 @@ HINCRBY X n:1 N
 HINCRBY X I N
 HINCRBYFLOAT X n:1 F
 HSCAN X 0 ?(MATCH P) COUNT 1000
-HSCAN X (abc|-1) ?(COUNT (0|abc))
+HSCAN X abc ?(COUNT (0|abc))
 HRANDFIELD X 100 ?(WITHVALUES)
 HRANDFIELD X (0|abc|9223372036854775807) ?(WITHVALUES|what)
 HRANDFIELD X -9223372036854775808
@@ -499,6 +499,7 @@ EXPECTED = [
     "score `-0`",
     "order of `ZSCAN`",
     "`DEBUG`",
+    "string commands on collections",
 ]
 
 
@@ -511,7 +512,7 @@ PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
 MESSAGES = ["message", "pmessage", "smessage"]
-UNORDERED = set(KEYS) | set(SORTED_KEYS) | set(LIST_KEYS) | {"lex"} | set(CHANNELS) | set(PATTERNS)
+UNORDERED = set(KEYS) | set(HASH_KEYS) | set(SET_KEYS) | set(SORTED_KEYS) | set(LIST_KEYS) | {"lex"} | set(CHANNELS) | set(PATTERNS)
 
 
 def is_of(words, part):
@@ -546,7 +547,7 @@ def ordered(value):
             return [kind, sorted(zip(parts[::2], parts[1::2]), key=repr)]
         case ["*", [*parts]] if any(is_of(FIELDS + HASH_VALUES, part) for part in parts):
             return ["*", sorted(parts, key=repr)]
-        case ["*", [*parts]] if parts and all(part[0] == "*" and part[1] and is_of(FIELDS, part[1][0]) for part in parts):
+        case ["*", [*parts]] if parts and all(part[0] == "*" and part[1] and isinstance(part[1][0], tuple) and is_of(FIELDS, part[1][0][0]) for part in parts):
             return ["*", sorted(parts, key=repr)]
         # A row of COMMAND INFO; tips are not told.
         case ["*", [["$", _], [":", _], [("*" | "~") as of_flags, flags], *places, _, keys, [("*" | "~") as last, subcommands]]] if len(value[1]) == 10:

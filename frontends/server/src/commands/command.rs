@@ -119,8 +119,11 @@ fn keys_of(call: &Call<'_>) -> Result<Vec<(Vec<u8>, Access)>, Refusal> {
     };
     let keys: Vec<_> =
         command.keys_of(&request).map(|(index, access)| (request.argument(index).to_vec(), access)).collect();
-    let is_refused = keys.is_empty() && !command.has(flag::NO_MANDATORY_KEYS);
-    if is_refused { Err(FixedError::NoKeyArguments.into()) } else { Ok(keys) }
+    match command.policy.touches.keys() {
+        None => Err(FixedError::NoKeyArguments.into()),
+        Some(_) if keys.is_empty() && !command.has(flag::NO_MANDATORY_KEYS) => Err(FixedError::BadKeyArguments.into()),
+        Some(_) => Ok(keys),
+    }
 }
 
 /// Returns whether no request of this command has a key, whatever its arguments.

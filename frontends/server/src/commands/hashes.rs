@@ -160,6 +160,9 @@ fn hincrby(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn hincrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
     let by = Number::parse(call.argument(3)).ok_or(FixedError::NotAFloat)?;
+    if !by.float().is_finite() {
+        return Err(FixedError::NotFinite.into());
+    }
     let (mut edit, field) = (edit(call)?, hashed(call.argument(2)));
     let old = edit.get(&field)?.unwrap_or_else(|| b"0".to_vec());
     let old = Number::parse(&old).ok_or(FixedError::HashNotAFloat)?;

@@ -142,7 +142,7 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
         return Err(Refusal::ArgumentCount { command: call.entry.command.name });
     }
     let has_count = call.request.len() == 3;
-    let count = if has_count { number_from(call.argument(2), 0).ok_or(FixedError::NotPositive)? } else { 1 };
+    let count = if has_count { number_from(call.argument(2), 0).ok_or(Refusal::Negative)? } else { 1 };
     match list(call, 1)? {
         None if has_count => call.reply.null_array(),
         None => call.reply.null_bulk(),

@@ -129,7 +129,11 @@ fn srandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn spop(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = match call.request.len() {
         2 => None,
-        3 => Some(u64::try_from(call.integer(2)?).map_err(|_| Refusal::Negative)?),
+        3 => Some(
+            resp::parse_integer(call.argument(2))
+                .and_then(|count| u64::try_from(count).ok())
+                .ok_or(Refusal::Negative)?,
+        ),
         _ => return Err(Refusal::Syntax),
     };
     let set = set(call, 1)?;

@@ -13,7 +13,6 @@ pub(crate) enum FixedError {
     HashNotAFloat,
     NoCollectionsYet,
     NoCollectionDump,
-    NotPositive,
     IndexOutOfRange,
     ZeroRank,
     NegativeCount,
@@ -56,6 +55,8 @@ pub(crate) enum FixedError {
     NegativeTtl,
     LfuOff,
     NoKeyArguments,
+    BadKeyArguments,
+    NotFinite,
     BadArgumentCount,
     UnknownCommandName,
     NoConfigFile,
@@ -133,7 +134,6 @@ impl FixedError {
                 "ERR the first collection of a store cannot be made here; make it outside of a transaction"
             }
             FixedError::NoCollectionDump => "ERR DUMP supports only strings",
-            FixedError::NotPositive => "ERR value is out of range, must be positive",
             FixedError::IndexOutOfRange => "ERR index out of range",
             FixedError::ZeroRank => {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to \
@@ -191,6 +191,8 @@ impl FixedError {
                  switching between policies at runtime LRU and LFU data will take some time to adjust."
             }
             FixedError::NoKeyArguments => "ERR The command has no key arguments",
+            FixedError::BadKeyArguments => "ERR Invalid arguments specified for command",
+            FixedError::NotFinite => "ERR value is NaN or Infinity",
             FixedError::BadArgumentCount => "ERR Invalid number of arguments specified for command",
             FixedError::UnknownCommandName => "ERR Invalid command specified",
             FixedError::SsubscribeInExec => "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client",
