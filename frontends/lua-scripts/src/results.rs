@@ -48,7 +48,8 @@ impl Results<'_, '_> {
             return Ok(());
         }
         if let Value::String(text) = field("ok") {
-            self.reply.status(&text.as_bytes());
+            // It is a text of C in Redis.
+            self.reply.status(text.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default());
             return Ok(());
         }
         if let Some(number) = number_of(&field("double")) {

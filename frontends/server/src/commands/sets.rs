@@ -116,10 +116,10 @@ fn srandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
         }
         return Ok(());
     }
-    let count = members::random_count(call, 1)?;
     if call.request.len() > 3 {
         return Err(Refusal::Syntax);
     }
+    let count = members::random_count(call, 1)?;
     let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::some(&set, count))?;
     call.reply.array(members.len());
     members.iter().for_each(|(member, _)| call.reply.bulk(member));
