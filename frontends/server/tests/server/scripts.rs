@@ -28,8 +28,19 @@ fn until(client: &mut Client, line: &str, wanted: &Value, meanwhile: &Value) {
     }
 }
 
+/// Asks for the end of the script once one runs, and returns the reply.
+fn kill_running(client: &mut Client) -> Value {
+    loop {
+        let reply = client.say("SCRIPT KILL");
+        if reply != error("NOTBUSY No scripts in execution right now.") {
+            return reply;
+        }
+        thread::yield_now();
+    }
+}
+
 fn kill(client: &mut Client) {
-    until(client, "SCRIPT KILL", &ok(), &error("NOTBUSY No scripts in execution right now."));
+    assert_eq!(kill_running(client), ok());
 }
 
 #[test]
@@ -263,25 +274,33 @@ fn busy_server_answers_what_ends_the_script() {
 /// A script that has begun to write cannot be killed. The end of the server stops it, and nothing of it is written.
 #[test]
 fn stopping_server_discards_running_script() {
-    let mut server = TestServer::start();
-    for is_transaction in [false, true] {
-        let (mut runner, mut other) = (server.client(), server.client());
-        let script = encode(&["EVAL", "redis.call('SET', 'a', '1') while true do end", "0"]);
-        if is_transaction {
-            runner.send(&[encode(&["MULTI"]), encode(&["SET", "b", "1"]), script, encode(&["EXEC"])].concat());
-        } else {
-            runner.send(&script);
-        }
-        let too_late = error(
-            "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the \
-             script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
-        );
-        until(&mut other, "SCRIPT KILL", &too_late, &error("NOTBUSY No scripts in execution right now."));
-        server.stop.stop();
-        server.join().expect("the server ends without an error");
-        assert!(server.store.is_empty().expect("the store is open"));
-        server = server.restarted();
+    let script = encode(&["EVAL", "redis.call('SET', 'a', '1') while true do end", "0"]);
+    let within = [encode(&["MULTI"]), encode(&["SET", "b", "1"]), script.clone(), encode(&["EXEC"])].concat();
+    for requests in [script, within] {
+        while !is_discarded(&requests) {}
     }
+}
+
+/// Stops a server while these requests run, which end with an endless script; returns false if the script was killed
+/// before its first write.
+fn is_discarded(requests: &[u8]) -> bool {
+    let mut server = TestServer::start();
+    let (mut runner, mut other) = (server.client(), server.client());
+    runner.send(requests);
+    let reply = kill_running(&mut other);
+    if reply == ok() {
+        return false;
+    }
+    let too_late = error(
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the \
+         script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
+    );
+    assert_eq!(reply, too_late);
+    server.stop.stop();
+    server.join().expect("the server ends without an error");
+    assert!(server.store.is_empty().expect("the store is open"));
+    drop(server.restarted());
+    true
 }
 
 #[test]
