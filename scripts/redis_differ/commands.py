@@ -429,7 +429,8 @@ class Draw:
         words = self.expand(self.random.choice(GRAMMAR))
         while self.is_left_out(words):
             words = self.expand(self.random.choice(GRAMMAR))
-        if self.random.random() < 0.03 and words[0] != "HELLO":
+        # Another member than a field would be taken for a value.
+        if self.random.random() < 0.03 and words[0] not in ("HELLO", "SADD"):
             words.append(self.random.choice(VALUES[:9]))
         if self.random.random() < 0.03 and len(words) > 1:
             words.pop()
