@@ -64,7 +64,7 @@ pub struct Loaded {
 pub(crate) struct Loader<F> {
     base: Arc<Guarded<F>>,
     region: Region,
-    /// Whether there is a thread.
+    /// True if there is a background thread.
     background: bool,
     blocks: Blocks,
     /// Only of a region that may be larger than its memory; then there are no blocks.

@@ -83,7 +83,7 @@ impl<'s> Part<'s> {
         self.space
     }
 
-    /// Calls `read` with the key's item, and records what was read.
+    /// Calls `read` with the key's item, and records its identity, or that the key is absent.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the key had another value, or none, at an earlier read.

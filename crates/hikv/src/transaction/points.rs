@@ -133,7 +133,7 @@ impl Point<'_> {
         }
     }
 
-    /// Returns true if the item, of the same key, is what was read.
+    /// Returns true if the item, of the same key, has the value that was read.
     pub(super) fn is_of(self, item: &ItemView<'_>, start: Start) -> bool {
         self.witness() == Some(item.witness()) && start.is_recent()
             || self.version(item.stored_key()) == Some(item.version())

@@ -96,7 +96,7 @@ impl Trees {
         named.owner() == self.owner
     }
 
-    /// Runs an operation on nameless keys that look marked. Their stored form does not change meanwhile.
+    /// Runs an operation on nameless keys that look marked. Their stored form stays the same until it returns.
     pub(crate) fn with_nameless<R>(&self, operate: impl FnOnce(Space) -> R) -> R {
         if self.is_begun() {
             return operate(Space::Nameless);

@@ -45,7 +45,7 @@ impl Rounds {
         self.changed.notify_all();
     }
 
-    /// Waits while `is_held`, but for at most two rounds: the second one began after the call.
+    /// Waits while `is_held`, at most two rounds: the second one began after the call.
     pub(super) fn wait(&self, is_held: impl Fn() -> bool, wake: impl Fn()) {
         let mut state = self.state.lock();
         let past = state.0 + 2;
