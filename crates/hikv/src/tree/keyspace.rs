@@ -335,11 +335,7 @@ impl Keyspace {
 
     /// Returns the number of keys if it is known; see [`Tree::stats`].
     pub(crate) fn counted(&self) -> Result<Option<u64>, Error> {
-        let (engine, space) = (self.inner.engine()?, self.space()?);
-        match space {
-            Space::Whole => engine.len().map(Some),
-            _ => self.inner.trees.counted(engine, space),
-        }
+        self.inner.trees.counted(self.inner.engine()?, self.space()?)
     }
 
     /// Counts the keys of a space by a walk.

@@ -31,13 +31,11 @@ impl Trees {
         self.counted(engine, space)
     }
 
-    /// Returns the number of keys of a tree if the keys of all trees were counted.
+    /// Returns the number of keys of a tree, without visiting any. `None` if keys must be counted first.
     pub(crate) fn counted(&self, engine: &dyn Engine, space: Space) -> Result<Option<u64>, Error> {
-        if !self.counts.are_known() {
-            return Ok(None);
-        }
         Ok(match space {
             Space::Whole => Some(engine.len()?),
+            _ if !self.counts.are_known() => None,
             Space::Nameless => {
                 // Keys that look marked are stored as marked ones.
                 let (all, marked) = (engine.len()?, self.counts.marked());
