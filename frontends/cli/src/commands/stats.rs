@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use hikv::{Store, TreeInfo};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use super::trees;
+use crate::failure::{Failure, warn};
 use crate::formats::Escaped;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
@@ -34,11 +34,16 @@ impl Stats {
             Err(error) => return self.ask_server(serving::instead(error)?),
         };
         let mut fields = serde_json::to_value(store.stats()).map_err(Failure::at_path(&self.dir))?;
-        let trees = items_of_trees(&store).map_err(Failure::at_path(&self.dir))?;
+        // The other figures of a damaged store are shown.
+        let trees = trees::counted(&store).unwrap_or_else(|error| {
+            warn(&format!("{}: the keys of its trees cannot be counted: {error}", self.dir.display()));
+            Vec::new()
+        });
         if let Value::Object(fields) = &mut fields
             && !trees.is_empty()
         {
-            fields.insert("tree_items".to_owned(), Value::Object(trees));
+            let trees = trees.into_iter().map(|(name, items)| (name, items.into()));
+            fields.insert("tree_items".to_owned(), Value::Object(trees.collect()));
         }
         let written = match &fields {
             Value::Object(fields) if !self.json => write_table(fields),
@@ -56,17 +61,6 @@ impl Stats {
             other => Err(serving::refused(&self.dir, &other)),
         }
     }
-}
-
-/// Returns the number of keys of each named tree. Visits all keys if there are trees.
-fn items_of_trees(store: &Store) -> Result<Map<String, Value>, hikv::Error> {
-    let mut counts = Map::new();
-    for TreeInfo { name, .. } in store.trees()? {
-        if let Some(tree) = store.existing_tree(&name)? {
-            counts.insert(name, tree.len()?.into());
-        }
-    }
-    Ok(counts)
 }
 
 fn write_table(fields: &Map<String, Value>) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hikv::Store;
+use hikv::{Store, TreeInfo};
 
 use crate::durable::Durable;
 use crate::failure::Failure;
@@ -70,13 +70,18 @@ impl Trees {
     fn list(&self) -> Result<(), Failure> {
         let store = opening::read_only(&self.dir)?;
         let mut out = io::stdout().lock();
-        for tree in store.trees().map_err(Failure::at_path(&self.dir))? {
-            let opened = store.existing_tree(&tree.name).and_then(|found| found.map(|tree| tree.len()).transpose());
-            let count = opened.map_err(Failure::at_path(&self.dir))?.unwrap_or(0);
-            writeln!(out, "{}\t{count}", Escaped(tree.name.as_bytes())).map_err(Failure::output("the trees"))?;
+        for (name, count) in counted(&store).map_err(Failure::at_path(&self.dir))? {
+            writeln!(out, "{}\t{count}", Escaped(name.as_bytes())).map_err(Failure::output("the trees"))?;
         }
         out.flush().map_err(Failure::output("the trees"))
     }
+}
+
+/// Returns the names of the trees and their numbers of keys. Visits all keys if there are trees.
+pub(super) fn counted(store: &Store) -> Result<Vec<(String, u64)>, hikv::Error> {
+    let count = |name: &str| store.existing_tree(name)?.map_or(Ok(0), |tree| tree.len());
+    let trees = store.trees()?.into_iter();
+    trees.map(|TreeInfo { name, .. }| count(&name).map(|count| (name, count))).collect()
 }
 
 impl Change {

@@ -21,7 +21,7 @@ fn alter(place: &Place, alter: impl FnOnce(&mut Vec<u8>)) {
     fs::write(region, bytes).unwrap();
 }
 
-fn flip(place: &Place, text: &str) {
+pub(crate) fn flip(place: &Place, text: &str) {
     alter(place, |bytes| {
         let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
         bytes[at] ^= 1;

@@ -1,5 +1,8 @@
 //! Tests `trees`, and `--tree` of the commands of keys.
 
+use serde_json::{Value, json};
+
+use crate::repair::flip;
 use crate::support::{Place, program};
 
 #[test]
@@ -99,4 +102,22 @@ fn binary_dump_has_all_trees() {
     place.run("load", &[dump.as_os_str()]).failed(2, &["load it into a new one"]);
     let left_out = place.run("dump", &["--format", "tsv"]);
     assert!(String::from_utf8_lossy(&left_out.0.stderr).contains("1 named trees are not in this dump"));
+}
+
+#[test]
+fn stats_show_keys_of_trees() {
+    let place = Place::new();
+    for (name, key) in [("a", "first-key"), ("a", "second-key"), ("b", "third-key")] {
+        place.run("put", &["--tree", name, key, "v"]).succeeded();
+    }
+    let stats: Value = serde_json::from_slice(&place.run("stats", &["--json"]).succeeded()).unwrap();
+    assert_eq!(stats["tree_items"], json!({ "a": 2, "b": 1 }));
+    let text = String::from_utf8(place.run("stats", &[""; 0]).succeeded()).unwrap();
+    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("tree_items")).map(str::trim).collect();
+    assert_eq!(lines, ["a: 2", "b: 1"]);
+    flip(&place, "second-key");
+    let ended = place.run("stats", &["--json"]);
+    assert!(ended.messages().contains("the keys of its trees cannot be counted: "), "{}", ended.messages());
+    let stats: Value = serde_json::from_slice(&ended.succeeded()).unwrap();
+    assert!(stats["tree_items"].is_null() && stats["medium"].is_string(), "{stats}");
 }
