@@ -175,7 +175,7 @@ pub fn histories_are_linearizable<S: Made<Medium = Sim>>(scans: bool) {
 }
 
 /// Like [`histories_are_linearizable`], on a disk, with fewer calls. A store whose region has memory for few pages
-/// evicts and reads them meanwhile.
+/// evicts them and reads them again between the calls.
 ///
 /// # Panics
 /// If there is no such order.
