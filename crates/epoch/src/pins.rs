@@ -155,9 +155,8 @@ impl Start {
     }
 
     /// Returns true if nothing that was found after this moment has been freed. An object that the reads before this
-    /// call have found is then not a later one at the same place. False says nothing.
-    ///
-    /// An object that is found after `now` is unlinked later, so its tag is at least the epoch of `now`.
+    /// call have found is then not a later one at the same place. False says nothing. The head of module `protocol` has
+    /// the argument.
     #[inline]
     #[must_use]
     pub fn is_recent(self) -> bool {

@@ -20,6 +20,13 @@
 //!   found X.
 //!
 //! So X is free when `e + 2 <= min(all pins seen, current epoch)`. [`advance`] returns that minimum.
+//!
+//! # The same thing at the same place
+//! A thread reads the safe epoch s, and later finds X. Then e >= s: otherwise the writer's light barrier came before
+//! the heavy one of the advance that has stored s, and the thread would have seen U. X is free only when the safe epoch
+//! is at least e + 2. A thread that finds another thing at X's place sees the stores of the thread that has freed X,
+//! and so reads a safe epoch of at least s + 2 afterwards. While it reads a smaller one, an equal place is the same
+//! thing. This also holds for a copy of X that names X's place, if the copy is unlinked before X is tagged.
 
 use std::sync::atomic::Ordering;
 
@@ -108,6 +115,8 @@ mod tests {
         before_list: bool,
         /// The reclaimer, not the writer, tags the unlinked thing.
         is_tagged_late: bool,
+        /// The safe epoch is read after the first look, not before it.
+        is_begun_late: bool,
     }
 
     /// The tag of a thing that is not tagged yet.
@@ -194,10 +203,92 @@ mod tests {
         });
     }
 
+    /// A place that a link leads to. The thing at it is replaced by another one at the same place once it is free.
+    struct Reuse {
+        epoch: Modelled,
+        safe: Modelled,
+        /// The number of the thing that is linked; 0 if none is.
+        linked: AtomicU64,
+        retired: Mutex<Option<u64>>,
+        barriers: Barriers,
+    }
+
+    impl Reuse {
+        /// Looks at the link twice. If nothing was freed since before the first look, both have found the same thing.
+        fn look_twice(&self) {
+            let early = (!self.barriers.is_begun_late).then(|| self.safe.load(Ordering::Acquire));
+            let first = self.linked.load(Ordering::Acquire);
+            let start = early.unwrap_or_else(|| self.safe.load(Ordering::Acquire));
+            let second = self.linked.load(Ordering::Acquire);
+            fence(Ordering::Acquire);
+            let is_recent = !is_free(start, self.safe.load(Ordering::Acquire));
+            assert!(!is_recent || first != 1 || second != 2, "another thing at the same place");
+        }
+
+        fn unlink(&self) {
+            self.linked.store(0, Ordering::Release);
+            *self.retired.lock().unwrap() = Some(tag(&self.epoch, barrier(self.barriers.writer)));
+        }
+
+        fn reuse(&self) {
+            for _ in 0..3 {
+                let heavy = barrier(self.barriers.reclaimer);
+                let safe = advance(&self.epoch, &self.safe, std::iter::empty::<&Modelled>, heavy);
+                if self.retired.lock().unwrap().take_if(|tag| is_free(*tag, safe)).is_some() {
+                    self.linked.store(2, Ordering::Release);
+                }
+            }
+        }
+    }
+
+    fn model_reuse(barriers: Barriers) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = BOUND;
+        model.check(move || {
+            let reuse = Arc::new(Reuse {
+                epoch: Modelled::new(FIRST_EPOCH),
+                safe: Modelled::new(0),
+                linked: AtomicU64::new(1),
+                retired: Mutex::new(None),
+                barriers,
+            });
+            let spawn = |work: fn(&Reuse)| {
+                let reuse = Arc::clone(&reuse);
+                thread::spawn(move || work(&reuse))
+            };
+            let threads = [spawn(Reuse::look_twice), spawn(Reuse::unlink)];
+            reuse.reuse();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn thing_in_same_place_is_same_while_start_is_recent() {
+        model_reuse(ALL);
+    }
+
+    #[test]
+    #[should_panic(expected = "another thing at the same place")]
+    fn reuse_after_tag_without_barrier_is_caught() {
+        model_reuse(Barriers { writer: false, ..ALL });
+    }
+
+    #[test]
+    #[should_panic(expected = "another thing at the same place")]
+    fn start_after_first_look_is_caught() {
+        model_reuse(Barriers { is_begun_late: true, ..ALL });
+    }
+
     /// Enough preemptions to catch every broken variant below.
     const BOUND: Option<usize> = Some(3);
-    const ALL: Barriers =
-        Barriers { reader: true, writer: true, reclaimer: true, before_list: true, is_tagged_late: false };
+    const ALL: Barriers = Barriers {
+        reader: true,
+        writer: true,
+        reclaimer: true,
+        before_list: true,
+        is_tagged_late: false,
+        is_begun_late: false,
+    };
 
     #[test]
     fn pinned_readers_item_is_not_freed() {

@@ -2,7 +2,8 @@
 //!
 //! A read looks there first, and adds the items that were read from the region. A write hides the key's copy under the
 //! locks of the key's buckets before publishing, and shows the new copy once it is durable. Batches do the same, and
-//! `clear` does so for all keys. Splits and moves change nothing: a copy belongs to its key, wherever the slot is.
+//! `clear` does so for all keys. A move by compaction is such a write, because it changes the version. Splits change
+//! nothing: a copy belongs to its key, wherever the slot is.
 //! After open, the background offers every item until the table is full. If all items fit, every miss is an absence
 //! from then on.
 

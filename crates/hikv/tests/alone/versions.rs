@@ -1,4 +1,4 @@
-//! Versions of values with colliding checksums, in the place of the value that was read.
+//! Values with colliding checksums, in the place of the value that was read: their versions, and transactions.
 
 use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
 use testkit::forged;
@@ -61,5 +61,58 @@ fn forged_value_has_another_version() {
     let _alone = alone();
     for &kind in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
         is_told_apart(kind, &[7; 100]);
+    }
+}
+
+/// The number of times that the forged value must replace the read one in its place.
+const REUSE_COUNT: usize = 6;
+
+/// The memory of a read cache: transactions read copies from it.
+const CACHE_BYTES: u64 = 1 << 20;
+
+fn place(store: &Store) -> u64 {
+    store.get_item(KEY).unwrap().expect("it was put").version.words()[0]
+}
+
+/// Commits transactions that have read a value whose place then gets a value with the same checksum.
+fn reuse_is_a_conflict(kind: EngineKind, value: &[u8], cache_bytes: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().engine(kind).background(false).durability(Durability::Buffered);
+    let store = options.read_cache_bytes(cache_bytes).open(dir.path()).unwrap();
+    store.put("other", value).unwrap();
+    let (other, mut reuse_count, mut write_count) = (forged(value), 0, 0);
+    while reuse_count < REUSE_COUNT {
+        store.put(KEY, value).unwrap();
+        // With a cache, the first read copies the value.
+        let seen = place(&store);
+        let [reading, writing] = [false, true].map(|writes| {
+            let tx = store.begin().unwrap();
+            assert!(tx.get(KEY).unwrap().is_some() && tx.get("other").unwrap().is_some());
+            if writes {
+                tx.put("mine", "1").unwrap();
+            }
+            tx
+        });
+        // The allocator may never come back to a place.
+        let is_reused = (0..WRITES_PER_PLACE).any(|_| {
+            store.put(KEY, &other).unwrap();
+            write_count += 1;
+            place(&store) == seen
+        });
+        assert!(matches!(reading.commit(), Err(Error::Conflict)), "{}: the reads were at no moment", kind.name());
+        assert!(matches!(writing.commit(), Err(Error::Conflict)), "{}: a lost update", kind.name());
+        reuse_count += usize::from(is_reused);
+        assert!(write_count < WRITE_COUNT_MAX, "{}: a place was used again {reuse_count} times alone", kind.name());
+    }
+}
+
+#[test]
+fn forged_value_in_the_place_is_a_conflict() {
+    let _alone = alone();
+    for kind in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Pmekv] {
+        reuse_is_a_conflict(kind, &[7; 100], 0);
+    }
+    for kind in [EngineKind::HiKv, EngineKind::RewoHash] {
+        reuse_is_a_conflict(kind, &[7; 100], CACHE_BYTES);
     }
 }

@@ -123,6 +123,35 @@ impl Checked {
     }
 }
 
+/// A copy that kept the old place would have a version that no condition meets.
+#[test]
+fn copies_follow_items_that_compaction_moves() {
+    const COUNT: u64 = 20_000;
+    const KEPT_EVERY: usize = 20;
+    let key = u64::to_be_bytes;
+    for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
+        let dir = tempdir().unwrap();
+        let options = Options::new().engine(engine).background(false).durability(Durability::Buffered);
+        let store = options.read_cache_bytes(1 << 26).open(dir.path()).unwrap();
+        (0..COUNT).for_each(|number| store.put(key(number), [7; 600]).unwrap());
+        let kept: Vec<_> = (0..COUNT).step_by(KEPT_EVERY).collect();
+        let is_kept = |number: &u64| number.is_multiple_of(KEPT_EVERY as u64);
+        (0..COUNT).filter(|number| !is_kept(number)).for_each(|number| _ = store.delete(key(number)).unwrap());
+        let versions = || kept.iter().map(|&number| store.get_item(key(number)).unwrap().unwrap().version).collect();
+        let before: Vec<_> = versions();
+        let moved_count = (0..10).map(|_| store.compact(|_| {}).unwrap().moved_items).sum::<u64>();
+        let after: Vec<_> = versions();
+        let changed_count = before.iter().zip(&after).filter(|(before, after)| before != after).count() as u64;
+        assert!(moved_count > 0 && changed_count > 0, "{engine}: {moved_count} moved, {changed_count} changed");
+        for &number in &kept {
+            let tx = store.begin().unwrap();
+            assert!(tx.get(key(number)).unwrap().is_some());
+            tx.put(key(number), "new").unwrap();
+            tx.commit().unwrap_or_else(|error| panic!("{engine}, key {number}: {error}"));
+        }
+    }
+}
+
 #[test]
 fn reads_through_copies_tell_what_a_map_does() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
