@@ -16,6 +16,8 @@ use crate::keyspace::collections::{Collection, CollectionType, sorted_set};
 const SMALL_COUNT_MAX: u64 = 128;
 /// The number of members among which a random one is chosen.
 const NEIGHBOR_COUNT: usize = 16;
+/// The number of attempts for each of several different random members. If these are a third of all, two are enough.
+const ATTEMPT_COUNT: u64 = 8;
 
 /// Returns all members, with their values.
 pub(super) fn all(collection: &Collection<'_>) -> Result<Vec<Item>, Refusal> {
@@ -113,12 +115,21 @@ pub(super) fn random_different(collection: &Collection<'_>, count: u64) -> Resul
         return Ok(members);
     }
     let mut chosen = BTreeMap::new();
-    while (chosen.len() as u64) < count {
+    for _ in 0..count.saturating_mul(ATTEMPT_COUNT) {
+        if chosen.len() as u64 == count {
+            break;
+        }
         let Some((member, value)) = random(collection)? else { break };
         chosen.insert(member, value);
     }
-    members.extend(chosen);
+    if (chosen.len() as u64) < count {
+        // Many members have the same hash, which only a client can have chosen.
+        members = all(collection)?;
+    } else {
+        members.extend(chosen);
+    }
     fastrand::shuffle(&mut members);
+    members.truncate(count as usize);
     Ok(members)
 }
 
