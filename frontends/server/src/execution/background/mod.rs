@@ -61,9 +61,9 @@ impl QueuedJob {
                 let is_shared = thread == JobThread::Shared;
                 // Before the claim: a request that sees the claim also sees the script.
                 let _holder = client.session.may_run_script(entry).then(|| shared.scripts.hold(shared));
-                let has_collections = shared.keyspace.collections.exist();
-                let claim = || Claim::of(entry, &request, client.session).of_job(entry, &request, has_collections);
-                let _claimed = is_shared.then(|| shared.gate.claim(claim()));
+                let has_collections = || shared.keyspace.collections.exist();
+                let claim = || Claim::of_job(entry, &request, client.session, has_collections());
+                let _claimed = is_shared.then(|| shared.gate.claim(claim));
                 execute(&mut client, entry, request, &mut output);
                 if client.session.wants_collections {
                     // It was a script, which has had no effect.
