@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::errors::{FixedError, Refusal};
-use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
+use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::list::{End, List, ListEdit};
 use crate::keyspace::collections::{Changes, CollectionType};
 use crate::observers::events::{GENERIC, LIST};
@@ -96,7 +97,7 @@ pub(super) fn take(
             End::Left => (0..count, count..len),
             End::Right => (len - count..len, 0..len - count),
         };
-        let mut values = values_for_reply(list, taken)?;
+        let mut values = values_for_reply(call, list, taken)?;
         if end == End::Right {
             values.reverse();
         }
@@ -107,21 +108,18 @@ pub(super) fn take(
     Ok(values)
 }
 
-/// Returns the elements at these indices, unless they are too long for a reply.
-fn values_for_reply(list: &List<'_>, indices: std::ops::Range<u64>) -> Result<Vec<Vec<u8>>, Refusal> {
-    let (mut values, mut len_bytes) = (Vec::new(), 0);
+/// Returns the elements at these indices for a reply.
+fn values_for_reply(call: &Call<'_>, list: &List<'_>, indices: std::ops::Range<u64>) -> Result<Vec<Vec<u8>>, Refusal> {
+    let (mut values, mut gathered, mut outcome) = (Vec::new(), Gathered::of(call), Ok(()));
     list.each(indices, false, |_, value| {
-        len_bytes += value.len();
-        if len_bytes > REPLY_BYTES_MAX {
+        outcome = gathered.read_and_add(value.len());
+        if outcome.is_err() {
             return ControlFlow::Break(());
         }
         values.push(value.to_vec());
         ControlFlow::Continue(())
     })?;
-    if len_bytes > REPLY_BYTES_MAX {
-        return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-    }
-    Ok(values)
+    outcome.map(|()| values)
 }
 
 pub(super) fn answer_array(call: &mut Call<'_>, values: &[Vec<u8>]) {
@@ -181,7 +179,7 @@ fn lindex(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn lrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (first, last) = (call.integer(2)?, call.integer(3)?);
     let values = match list(call, 1)? {
-        Some(list) => values_for_reply(&list, list.span(first, last))?,
+        Some(list) => values_for_reply(call, &list, list.span(first, last))?,
         None => Vec::new(),
     };
     answer_array(call, &values);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::members;
 use crate::errors::{FixedError, Refusal};
-use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
+use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::hashed;
 use crate::keyspace::collections::{Changes, Collection, CollectionType, Edit};
 use crate::observers::events::{GENERIC, SET};
@@ -98,7 +99,7 @@ fn smismember(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn smembers(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::all(&set))?;
+    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::all(call, &set))?;
     call.reply.set(members.len());
     members.iter().for_each(|(member, _)| call.reply.bulk(member));
     Ok(())
@@ -120,7 +121,7 @@ fn srandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Refusal::Syntax);
     }
     let count = members::random_count(call, 1)?;
-    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::some(&set, count))?;
+    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::some(call, &set, count))?;
     call.reply.array(members.len());
     members.iter().for_each(|(member, _)| call.reply.bulk(member));
     Ok(())
@@ -140,7 +141,7 @@ fn spop(call: &mut Call<'_>) -> Result<(), Refusal> {
     let members = match (&set, count) {
         (None, _) => Vec::new(),
         (Some(set), None) => members::random(set)?.into_iter().collect(),
-        (Some(set), Some(count)) => members::random_different(set, count)?,
+        (Some(set), Some(count)) => members::random_different(call, set, count)?,
     };
     if let Some(set) = set {
         let mut edit = set.edit();
@@ -207,15 +208,22 @@ fn sets<'a>(call: &Call<'a>, indices: impl Iterator<Item = usize>) -> Result<Vec
 
 /// Returns the members of the result, at most `limit`.
 fn result_of(
+    call: &Call<'_>,
     operation: Operation,
     sets: Vec<Option<Collection<'_>>>,
     limit: usize,
 ) -> Result<BTreeSet<Vec<u8>>, Refusal> {
-    let mut result = Members::default();
+    let (mut result, mut gathered) = (BTreeSet::new(), Gathered::of(call));
     match operation {
         Operation::Union => {
             for set in sets.iter().flatten() {
-                members::all(set)?.into_iter().try_for_each(|(member, _)| result.add(member))?;
+                members::each(set, &mut gathered, |member, _, gathered| {
+                    if !result.contains(member) {
+                        gathered.add(member.len())?;
+                        result.insert(member.to_vec());
+                    }
+                    Ok(())
+                })?;
             }
         }
         Operation::Intersection => {
@@ -224,9 +232,11 @@ fn result_of(
             let Some((least, others)) = sets.split_first() else { return Ok(BTreeSet::new()) };
             for item in least.elements()? {
                 let (element, _) = item?;
+                gathered.read(element.len())?;
                 if is_in_all(&element, others)? {
-                    result.add(member_of(&element))?;
-                    if result.members.len() == limit {
+                    gathered.add(element.len())?;
+                    result.insert(member_of(&element));
+                    if result.len() == limit {
                         break;
                     }
                 }
@@ -236,33 +246,15 @@ fn result_of(
             let Some((Some(first), others)) = sets.split_first() else { return Ok(BTreeSet::new()) };
             for item in first.elements()? {
                 let (element, _) = item?;
+                gathered.read(element.len())?;
                 if !is_in_any(&element, others)? {
-                    result.add(member_of(&element))?;
+                    gathered.add(element.len())?;
+                    result.insert(member_of(&element));
                 }
             }
         }
     }
-    Ok(result.members)
-}
-
-/// The members of a result, which must fit into a reply.
-#[derive(Default)]
-struct Members {
-    members: BTreeSet<Vec<u8>>,
-    len_bytes: usize,
-}
-
-impl Members {
-    fn add(&mut self, member: Vec<u8>) -> Result<(), Refusal> {
-        let len_bytes = member.len();
-        if self.members.insert(member) {
-            self.len_bytes += len_bytes;
-        }
-        if self.len_bytes > REPLY_BYTES_MAX {
-            return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-        }
-        Ok(())
-    }
+    Ok(result)
 }
 
 fn member_of(element: &[u8]) -> Vec<u8> {
@@ -288,7 +280,7 @@ fn is_in_any(element: &[u8], sets: &[Option<Collection<'_>>]) -> Result<bool, Re
 }
 
 fn answer(call: &mut Call<'_>, operation: Operation) -> Result<(), Refusal> {
-    let result = result_of(operation, sets(call, 1..call.request.len())?, usize::MAX)?;
+    let result = result_of(call, operation, sets(call, 1..call.request.len())?, usize::MAX)?;
     call.reply.set(result.len());
     result.iter().for_each(|member| call.reply.bulk(member));
     Ok(())
@@ -308,7 +300,7 @@ fn sdiff(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Puts the result under the first key, in the place of any value, in one step.
 fn store(call: &mut Call<'_>, operation: Operation, event: &'static str) -> Result<(), Refusal> {
-    let result = result_of(operation, sets(call, 2..call.request.len())?, usize::MAX)?;
+    let result = result_of(call, operation, sets(call, 2..call.request.len())?, usize::MAX)?;
     if result.is_empty() {
         if call.delete(1)? {
             call.changed(GENERIC, "del", 1);
@@ -361,7 +353,7 @@ fn sintercard(call: &mut Call<'_>) -> Result<(), Refusal> {
             limit => limit,
         };
     }
-    let count = result_of(Operation::Intersection, sets(call, 2..end)?, limit)?.len();
+    let count = result_of(call, Operation::Intersection, sets(call, 2..end)?, limit)?.len();
     call.reply.integer(count as i64);
     Ok(())
 }

@@ -26,7 +26,7 @@ impl End {
 /// Removes and returns the first members at an end of the sorted set whose key is argument number `key`.
 fn pop(call: &Call<'_>, key: usize, set: SortedSet<'_>, end: End, count: u64) -> Result<Vec<Scored>, Refusal> {
     let Some(last) = count.min(set.len()).checked_sub(1) else { return Ok(Vec::new()) };
-    let members = Range::Ranks(0, last as i64).read(&set, Limit::NONE, end == End::Max)?;
+    let members = Range::Ranks(0, last as i64).read(call, &set, Limit::NONE, end == End::Max)?;
     remove(call, key, set, &members, end.event())?;
     Ok(members)
 }

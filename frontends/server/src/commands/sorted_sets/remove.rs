@@ -66,7 +66,7 @@ fn zrem(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn remove_range(call: &mut Call<'_>, range: &Range, event: &'static str) -> Result<(), Refusal> {
     let mut count = 0;
     if let Some(set) = sorted_set(call, 1)? {
-        let members = range.read(&set, Limit::NONE, false)?;
+        let members = range.read(call, &set, Limit::NONE, false)?;
         count = members.len();
         remove(call, 1, set, &members, event)?;
     }
