@@ -86,6 +86,10 @@ mod tests {
             execute(&["SADD", "s", &format!("{number}{member}")], false, false);
             execute(&["ZADD", "z", "1", &format!("{number}{member}")], false, false);
         }
+        for words in [&["COPY", "h", "g"][..], &["SUNIONSTORE", "g", "s"], &["ZRANGESTORE", "g", "z", "0", "-1"]] {
+            assert_eq!(execute(words, true, false), (true, 0), "{words:?}");
+            assert_eq!(execute(&["EXISTS", "g"], false, false), (false, ":0\r\n".len()));
+        }
         for words in [
             &["HGETALL", "h"][..],
             &["HMGET", "h", "0", "0", "0", "0", "0"],
