@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::counts::{self, Pops};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::execution::gathered::Gathered;
@@ -140,7 +141,7 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
         return Err(Refusal::ArgumentCount { command: call.entry.command.name });
     }
     let has_count = call.request.len() == 3;
-    let count = if has_count { number_from(call.argument(2), 0).ok_or(Refusal::Negative)? } else { 1 };
+    let count = if has_count { counts::at_least(0, call.argument(2), Refusal::Negative)? } else { 1 };
     match list(call, 1)? {
         None if has_count => call.reply.null_array(),
         None => call.reply.null_bulk(),
@@ -154,11 +155,6 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// Parses a number that must be at least `min`.
-pub(super) fn number_from(argument: &[u8], min: i64) -> Option<u64> {
-    resp::parse_integer(argument).filter(|number| *number >= min).map(|number| number as u64)
 }
 
 fn llen(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -307,38 +303,8 @@ pub(super) fn moved(call: &Call<'_>, source: &List<'_>, from: End, to: End) -> R
     Ok(value)
 }
 
-/// The arguments of LMPOP from the number of keys on.
-pub(super) struct Pops {
-    /// The arguments that are keys.
-    pub(super) keys: std::ops::Range<usize>,
-    pub(super) end: End,
-    pub(super) count: u64,
-}
-
-impl Pops {
-    /// Parses the arguments from number `index` on.
-    pub(super) fn of(call: &Call<'_>, index: usize) -> Result<Pops, Refusal> {
-        let key_count = number_from(call.argument(index), 1).ok_or(FixedError::KeyCount)?;
-        let keys_end = (index as u64 + 1).saturating_add(key_count);
-        if keys_end >= call.request.len() as u64 {
-            return Err(Refusal::Syntax);
-        }
-        let keys = index + 1..keys_end as usize;
-        let (end, mut count) = (end_of(call, keys.end)?, None);
-        let mut options = call.request.arguments().skip(keys.end);
-        while let Some(option) = options.next() {
-            let value = options.next().ok_or(Refusal::Syntax)?;
-            if !option.eq_ignore_ascii_case(b"count") || count.is_some() {
-                return Err(Refusal::Syntax);
-            }
-            count = Some(number_from(value, 1).ok_or(FixedError::ElementCount)?);
-        }
-        Ok(Pops { keys, end, count: count.unwrap_or(1) })
-    }
-}
-
 fn lmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let pops = Pops::of(call, 1)?;
+    let pops = Pops::of(call, 1, End::of)?;
     for index in pops.keys {
         if let Some(list) = list(call, index)? {
             let values = take(call, index, &list, pops.end, pops.count)?;

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::lists::{list, number_from};
+use super::counts;
+use super::lists::list;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::list::List;
@@ -29,18 +30,15 @@ impl Search {
                 b"rank" => {
                     let rank = resp::parse_integer(value).ok_or(Refusal::NotAnInteger)?;
                     if rank == i64::MIN {
-                        let (min, max) = (-i64::MAX, i64::MAX);
-                        return Err(Refusal::Message(format!(
-                            "value is out of range, value must between {min} and {max}"
-                        )));
+                        return Err(FixedError::OutOfCounts.into());
                     }
                     search.rank = rank;
                     if rank == 0 {
                         return Err(FixedError::ZeroRank.into());
                     }
                 }
-                b"count" => search.count = Some(number_from(value, 0).ok_or(FixedError::NegativeCount)?),
-                b"maxlen" => search.compared_max = number_from(value, 0).ok_or(FixedError::NegativeMaxlen)?,
+                b"count" => search.count = Some(counts::at_least(0, value, FixedError::NegativeCount)?),
+                b"maxlen" => search.compared_max = counts::at_least(0, value, FixedError::NegativeMaxlen)?,
                 _ => return Err(Refusal::Syntax),
             }
         }

@@ -13,7 +13,8 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::call::Call;
 use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::member_of;
-use crate::keyspace::collections::{Collection, CollectionType, sorted_set};
+use crate::keyspace::collections::{Changes, Collection, CollectionType, Edit, sorted_set};
+use crate::observers::events::{Class, GENERIC};
 
 /// Collections of at most this many members are read entirely by SCAN, as in Redis, and for random members.
 const SMALL_COUNT_MAX: u64 = 128;
@@ -180,4 +181,33 @@ pub(super) fn random_count(call: &Call<'_>, of_each: i64) -> Result<i64, Refusal
     }
     let count_max = i64::MAX / of_each;
     if (-count_max..=count_max).contains(&count) { Ok(count) } else { Err(FixedError::OutOfRange.into()) }
+}
+
+/// Puts a new collection of this type and with this number of members as the first key, which replaces a value of any
+/// type, in one step, and replies with the number. `fill` adds the members. Without members the key is deleted.
+pub(super) fn store<'a>(
+    call: &mut Call<'a>,
+    (collection_type, count): (CollectionType, usize),
+    (class, event): (Class, &'static str),
+    fill: impl FnOnce(Edit<'a>, &mut Changes) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let (is_string, replaced) = (call.store().contains(call.key(1))?, call.found(1)?);
+    let mut changes = Changes::default();
+    if is_string {
+        changes.delete(call.key(1).into_owned());
+    }
+    replaced.iter().for_each(|replaced| replaced.delete(&mut changes));
+    if count > 0 {
+        let view = call.view().ok_or(FixedError::NoCollectionsYet)?;
+        fill(view.make(call.argument(1), collection_type)?, &mut changes)?;
+    }
+    if changes != Changes::default() {
+        changes.write(call.store())?;
+        match count {
+            0 => call.changed(GENERIC, "del", 1),
+            _ => call.changed(class, event, 1),
+        }
+    }
+    call.reply.integer(count as i64);
+    Ok(())
 }

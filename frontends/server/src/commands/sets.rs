@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::members;
+use super::{counts, members};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::execution::gathered::Gathered;
@@ -130,11 +130,7 @@ fn srandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn spop(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = match call.request.len() {
         2 => None,
-        3 => Some(
-            resp::parse_integer(call.argument(2))
-                .and_then(|count| u64::try_from(count).ok())
-                .ok_or(Refusal::Negative)?,
-        ),
+        3 => Some(counts::at_least(0, call.argument(2), Refusal::Negative)?),
         _ => return Err(Refusal::Syntax),
     };
     let set = set(call, 1)?;
@@ -298,29 +294,14 @@ fn sdiff(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, Operation::Difference)
 }
 
-/// Puts the result under the first key, in the place of any value, in one step.
 fn store(call: &mut Call<'_>, operation: Operation, event: &'static str) -> Result<(), Refusal> {
     let result = result_of(call, operation, sets(call, 2..call.request.len())?, usize::MAX)?;
-    if result.is_empty() {
-        if call.delete(1)? {
-            call.changed(GENERIC, "del", 1);
+    members::store(call, (CollectionType::Set, result.len()), (SET, event), |mut edit, changes| {
+        for member in result {
+            edit.put_if_absent(hashed(&member), Vec::new())?;
         }
-        call.reply.integer(0);
-        return Ok(());
-    }
-    let view = call.view().ok_or(FixedError::NoCollectionsYet)?;
-    let (mut edit, mut changes) = (view.make(call.argument(1), CollectionType::Set)?, Changes::default());
-    call.found(1)?.iter().for_each(|replaced| replaced.delete(&mut changes));
-    changes.delete(call.key(1).into_owned());
-    let count = result.len();
-    for member in result {
-        edit.put_if_absent(hashed(&member), Vec::new())?;
-    }
-    edit.finish(&mut changes)?;
-    changes.write(call.store())?;
-    call.changed(SET, event, 1);
-    call.reply.integer(count as i64);
-    Ok(())
+        edit.finish(changes)
+    })
 }
 
 fn sinterstore(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -336,21 +317,17 @@ fn sdiffstore(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn sintercard(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let message = |text: &str| Refusal::Message(text.into());
-    let key_count = resp::parse_integer(call.argument(1)).and_then(|count| usize::try_from(count).ok());
-    let key_count = key_count.filter(|count| *count > 0);
-    let key_count = key_count.ok_or_else(|| message("numkeys should be greater than 0"))?;
-    let end = key_count.saturating_add(2);
+    let key_count = counts::at_least(1, call.argument(1), FixedError::KeyCount)?;
+    let end = key_count.saturating_add(2) as usize;
     if end > call.request.len() {
-        return Err(message("Number of keys can't be greater than number of args"));
+        return Err(Refusal::Message("Number of keys can't be greater than number of args".into()));
     }
     let (mut limit, mut options) = (usize::MAX, call.request.arguments().skip(end - 1));
     while let Some(name) = options.next() {
         let value = options.next().filter(|_| name.eq_ignore_ascii_case(b"limit")).ok_or(Refusal::Syntax)?;
-        let number = resp::parse_integer(value).and_then(|limit| usize::try_from(limit).ok());
-        limit = match number.ok_or_else(|| message("LIMIT can't be negative"))? {
+        limit = match counts::at_least(0, value, FixedError::NegativeLimit)? {
             0 => usize::MAX,
-            limit => limit,
+            limit => limit as usize,
         };
     }
     let count = result_of(call, Operation::Intersection, sets(call, 2..end)?, limit)?.len();

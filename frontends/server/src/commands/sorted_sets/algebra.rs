@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::members;
+use super::super::{counts, members};
 use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
@@ -163,7 +163,7 @@ impl<'a> Query<'a> {
                 b"withscores" if !stores && !counts_only => self.has_scores = true,
                 b"limit" if counts_only && following_count >= 1 => {
                     index += 1;
-                    self.limit = arguments::count(call.argument(index), 0, FixedError::NegativeLimit)?;
+                    self.limit = counts::at_least(0, call.argument(index), FixedError::NegativeLimit)?;
                 }
                 _ => return Err(Refusal::Syntax),
             }
