@@ -11,7 +11,7 @@ use crate::keyspace::collections::layout::hashed;
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet, score_of};
 use crate::keyspace::collections::{Collection, CollectionType};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] =
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zdiff, zdiffstore, zinter, zintercard, zinterstore, zunion, zunionstore,];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

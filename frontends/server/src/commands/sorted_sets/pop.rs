@@ -9,7 +9,7 @@ use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] = functions![zmpop, zpopmax, zpopmin];
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![zmpop, zpopmax, zpopmin];
 
 /// An end of a sorted set.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] =
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zrange, zrangebylex, zrangebyscore, zrangestore, zrevrange, zrevrangebylex, zrevrangebyscore,];
 
 /// How the ends of a range are given.

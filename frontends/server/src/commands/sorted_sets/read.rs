@@ -8,7 +8,7 @@ use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::CollectionType;
 use crate::keyspace::collections::sorted_set::{Scored, score_of};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] =
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zcard, zcount, zlexcount, zmscore, zrandmember, zrank, zrevrank, zscan, zscore,];
 
 fn zcard(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -8,7 +8,8 @@ use crate::keyspace::collections::Changes;
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet};
 use crate::observers::events::{GENERIC, ZSET};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] = functions![zrem, zremrangebylex, zremrangebyrank, zremrangebyscore];
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
+    functions![zrem, zremrangebylex, zremrangebyrank, zremrangebyscore];
 
 /// Removes these members of the sorted set whose key is argument number `key`, in one step. If none is left, the key is
 /// deleted with all elements at once.
