@@ -111,16 +111,13 @@ pub(super) fn take(
 
 /// Returns the elements at these indices for a reply.
 fn values_for_reply(call: &Call<'_>, list: &List<'_>, indices: std::ops::Range<u64>) -> Result<Vec<Vec<u8>>, Refusal> {
-    let (mut values, mut gathered, mut outcome) = (Vec::new(), Gathered::of(call), Ok(()));
+    let (mut values, mut gathered) = (Vec::new(), Gathered::of(call));
     list.each(indices, false, |_, value| {
-        outcome = gathered.read_and_add(value.len());
-        if outcome.is_err() {
-            return ControlFlow::Break(());
-        }
+        gathered.read_and_add(value.len())?;
         values.push(value.to_vec());
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
-    outcome.map(|()| values)
+    Ok(values)
 }
 
 pub(super) fn answer_array(call: &mut Call<'_>, values: &[Vec<u8>]) {
@@ -209,14 +206,16 @@ fn ltrim(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn lrem(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (number, value) = (call.integer(2)?, call.argument(3));
-    let mut removed = Vec::new();
+    let (mut removed, mut gathered) = (Vec::new(), Gathered::of(call));
     if let Some(list) = list(call, 1)? {
         let count_max = if number == 0 { list.len() } else { number.unsigned_abs() };
         list.each(0..list.len(), number < 0, |index, element| {
+            gathered.read(element.len())?;
             if element == value {
                 removed.push(index);
             }
-            if removed.len() as u64 == count_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_done = removed.len() as u64 == count_max;
+            Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         removed.sort_unstable();
         list.remove(&removed)?;
@@ -239,13 +238,14 @@ fn linsert(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.reply.integer(0);
         return Ok(());
     };
-    let (pivot, mut found) = (call.argument(3), None);
+    let (pivot, mut found, mut gathered) = (call.argument(3), None, Gathered::of(call));
     list.each(0..list.len(), false, |index, element| {
+        gathered.read(element.len())?;
         if element == pivot {
             found = Some(index);
-            return ControlFlow::Break(());
+            return Ok(ControlFlow::Break(()));
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
     let Some(index) = found else {
         call.reply.integer(-1);

@@ -90,6 +90,9 @@ mod tests {
             assert_eq!(execute(words, true, false), (true, 0), "{words:?}");
             assert_eq!(execute(&["EXISTS", "g"], false, false), (false, ":0\r\n".len()));
         }
+        for words in [&["LPOS", "l", "x"][..], &["LREM", "l", "0", "x"], &["LINSERT", "l", "BEFORE", "x", "y"]] {
+            assert_eq!(execute(words, true, false), (true, 0), "{words:?}");
+        }
         for words in [
             &["HGETALL", "h"][..],
             &["HMGET", "h", "0", "0", "0", "0", "0"],

@@ -70,7 +70,7 @@ impl<'a> List<'a> {
         &self,
         indices: Range<u64>,
         is_reverse: bool,
-        mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+        mut each: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, Refusal>,
     ) -> Result<(), Refusal> {
         let Range { mut start, mut end } = indices;
         while start < end {
@@ -84,13 +84,13 @@ impl<'a> List<'a> {
             let first = self.0.record.first;
             let keys: Vec<_> =
                 group.iter().map(|index| self.0.element_key(&position(first.wrapping_add(*index)))).collect();
-            let (mut indices, mut flow, mut has_all) = (group.iter(), ControlFlow::Continue(()), true);
+            let (mut indices, mut flow, mut has_all) = (group.iter(), Ok(ControlFlow::Continue(())), true);
             self.0.view.items.multi_get_with(&keys, |value| match (indices.next(), value) {
-                _ if flow.is_break() => {}
+                _ if !matches!(flow, Ok(ControlFlow::Continue(()))) => {}
                 (Some(index), Some(value)) => flow = each(*index, value),
                 _ => has_all = false,
             })?;
-            if flow.is_break() {
+            if flow?.is_break() {
                 return Ok(());
             }
             if !has_all {
@@ -105,7 +105,7 @@ impl<'a> List<'a> {
         let mut values = Vec::new();
         self.each(indices, false, |_, value| {
             values.push(value.to_vec());
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(values)
     }
@@ -116,10 +116,10 @@ impl<'a> List<'a> {
         self.each(indices, false, |_, value| {
             len_bytes += value.len() as u64;
             if len_bytes > len_bytes_max {
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
             values.push(value.to_vec());
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok((len_bytes <= len_bytes_max).then_some(values))
     }
