@@ -41,6 +41,8 @@ pub(crate) enum Refusal {
     Cursor,
     /// The result exceeds the maximum size of a reply.
     ReplyLength { len_bytes_max: usize, accepts_limit: bool },
+    /// The request takes too long for its event loop, and has had no effect: it starts again in the background.
+    TooLongForLoop,
     /// A key longer than the maximum of its database.
     KeyLength { len_bytes: usize, len_bytes_max: usize },
     /// A database that does not exist.
@@ -138,6 +140,7 @@ impl Refusal {
                 let how = if *accepts_limit { " with LIMIT" } else { "" };
                 format!("ERR reply exceeds {len_bytes_max} bytes; request fewer items{how}").into()
             }
+            Refusal::TooLongForLoop => b"ERR the request takes too long for its event loop".into(),
             Refusal::KeyLength { len_bytes, len_bytes_max } => {
                 format!("ERR the key has {len_bytes} bytes; the limit is {len_bytes_max}").into()
             }

@@ -97,9 +97,9 @@ fn converse(mut input: &[u8], session: &mut Session, worker: &mut Worker<'_>) ->
 /// Executes a background job on the calling thread.
 fn run_job(job: &BackgroundJob, request: Request<'_>, session: &mut Session, shared: &Shared, output: &mut Output) {
     let done = panics::catch(|| {
-        let has_collections = shared.keyspace.collections.exist();
-        let claim = || Claim::of(job.entry, &request, session).of_job(job.entry, &request, has_collections);
-        let _claimed = (job.thread == JobThread::Shared).then(|| shared.gate.claim(claim()));
+        let has_collections = || shared.keyspace.collections.exist();
+        let claim = || Claim::of_job(job.entry, &request, session, has_collections());
+        let _claimed = (job.thread == JobThread::Shared).then(|| shared.gate.claim(claim));
         let event_counts = &mut EventCounts::default();
         background::execute(&mut Client { shared, session, event_counts }, job.entry, request, output);
     });

@@ -9,6 +9,15 @@ use crate::needs::Needs::Collections;
 use crate::policy::on;
 use crate::touches::{Access, Touches, counted_keys_from, key, keys};
 
+/// Creates the row of a command that stores its result under its first key.
+const fn storing(name: &'static str, summary: &'static str, complexity: &'static str) -> Command {
+    let policy = on(Kind::Update, Touches::STORED_FROM_KEYS).costs(Elements).needs(Collections);
+    Command::new(name, -3, WRITE | DENYOOM, policy)
+        .in_categories(category::SET)
+        .syntax("<destination:key> <key:key>...")
+        .documented("set", "1.0.0", summary, complexity)
+}
+
 pub(super) static ROWS: &[Command] = &[
     Command::new("sadd", -3, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Extend)).needs(Collections))
         .in_categories(category::SET)
@@ -33,17 +42,8 @@ pub(super) static ROWS: &[Command] = &[
             "Subtract multiple sets",
             "O(N) where N is the total number of elements in all given sets.",
         ),
-    Command::new(
+    storing(
         "sdiffstore",
-        -3,
-        WRITE | DENYOOM,
-        on(Kind::Update, Touches::STORED_FROM_KEYS).costs(Elements).needs(Collections),
-    )
-    .in_categories(category::SET)
-    .syntax("<destination:key> <key:key>...")
-    .documented(
-        "set",
-        "1.0.0",
         "Subtract multiple sets and store the resulting set in a key",
         "O(N) where N is the total number of elements in all given sets.",
     ),
@@ -72,17 +72,8 @@ pub(super) static ROWS: &[Command] = &[
         "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of \
              sets.",
     ),
-    Command::new(
+    storing(
         "sinterstore",
-        -3,
-        WRITE | DENYOOM,
-        on(Kind::Update, Touches::STORED_FROM_KEYS).costs(Elements).needs(Collections),
-    )
-    .in_categories(category::SET)
-    .syntax("<destination:key> <key:key>...")
-    .documented(
-        "set",
-        "1.0.0",
         "Intersect multiple sets and store the resulting set in a key",
         "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of \
              sets.",
@@ -166,17 +157,8 @@ pub(super) static ROWS: &[Command] = &[
             "Add multiple sets",
             "O(N) where N is the total number of elements in all given sets.",
         ),
-    Command::new(
+    storing(
         "sunionstore",
-        -3,
-        WRITE | DENYOOM,
-        on(Kind::Update, Touches::STORED_FROM_KEYS).costs(Elements).needs(Collections),
-    )
-    .in_categories(category::SET)
-    .syntax("<destination:key> <key:key>...")
-    .documented(
-        "set",
-        "1.0.0",
         "Add multiple sets and store the resulting set in a key",
         "O(N) where N is the total number of elements in all given sets.",
     ),

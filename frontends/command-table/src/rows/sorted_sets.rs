@@ -14,6 +14,16 @@ const fn row(name: &'static str, arity: i64, flags: u32, policy: Policy) -> Comm
     Command::new(name, arity, flags, policy.needs(Collections)).in_categories(category::SORTEDSET)
 }
 
+/// Creates the row of a command that stores its combination of sorted sets under its first key.
+const fn storing(name: &'static str, summary: &'static str, complexity: &'static str) -> Command {
+    row(name, -4, WRITE | DENYOOM | MOVABLE_KEYS, on(Kind::Update, stored_from_counted_keys()).costs(Elements))
+        .syntax(
+            "<destination:key> <numkeys:integer> <key:key>... [WEIGHTS <weight:integer>...] \
+             [AGGREGATE aggregate(SUM|MIN|MAX)]",
+        )
+        .documented("sorted-set", "2.0.0", summary, complexity)
+}
+
 const INTERSECTION: &str = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the \
              number of input sorted sets and M being the number of elements in the resulting sorted \
              set.";
@@ -92,19 +102,8 @@ pub(super) static ROWS: &[Command] = &[
             "O(N*K) worst case with N being the smallest input sorted set, K being the number of \
              input sorted sets.",
         ),
-    row(
+    storing(
         "zinterstore",
-        -4,
-        WRITE | DENYOOM | MOVABLE_KEYS,
-        on(Kind::Update, stored_from_counted_keys()).costs(Elements),
-    )
-    .syntax(
-        "<destination:key> <numkeys:integer> <key:key>... [WEIGHTS <weight:integer>...] \
-             [AGGREGATE aggregate(SUM|MIN|MAX)]",
-    )
-    .documented(
-        "sorted-set",
-        "2.0.0",
         "Intersect multiple sorted sets and store the resulting sorted set in a new key",
         INTERSECTION,
     ),
@@ -276,19 +275,8 @@ pub(super) static ROWS: &[Command] = &[
             "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M \
              being the number of elements in the resulting sorted set.",
         ),
-    row(
+    storing(
         "zunionstore",
-        -4,
-        WRITE | DENYOOM | MOVABLE_KEYS,
-        on(Kind::Update, stored_from_counted_keys()).costs(Elements),
-    )
-    .syntax(
-        "<destination:key> <numkeys:integer> <key:key>... [WEIGHTS <weight:integer>...] \
-             [AGGREGATE aggregate(SUM|MIN|MAX)]",
-    )
-    .documented(
-        "sorted-set",
-        "2.0.0",
         "Add multiple sorted sets and store the resulting sorted set in a new key",
         "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M \
              being the number of elements in the resulting sorted set.",

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::counts::Pops;
 use super::decimal::Number;
-use super::lists::{Pops, answer_array, end_of, list, moved, take};
+use super::lists::{answer_array, end_of, list, moved, take};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::CollectionType;
@@ -48,7 +49,7 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
 }
 
 fn blmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let pops = Pops::of(call, 2)?;
+    let pops = Pops::of(call, 2, End::of)?;
     let deadline = deadline_of(call.argument(1))?;
     match take_first(call, pops.keys.clone(), pops.end, pops.count)? {
         Some((index, values)) => {

@@ -3,7 +3,8 @@
 use super::decimal::Number;
 use super::members;
 use crate::errors::{FixedError, Refusal};
-use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
+use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::hashed;
 use crate::keyspace::collections::{Collection, CollectionType, Edit};
 use crate::observers::events::{GENERIC, HASH};
@@ -105,24 +106,18 @@ fn hlen(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn hmget(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (hash, start) = (hash(call)?, call.reply.len_bytes());
+    let (hash, mut gathered) = (hash(call)?, Gathered::of(call));
     call.reply.array(call.request.len() - 2);
     for index in 2..call.request.len() {
         match hash.as_ref().map_or(Ok(None), |hash| hash.get(&hashed(call.argument(index))))? {
-            Some(value) => call.reply.bulk(&value),
+            Some(value) => {
+                gathered.read_and_add(value.len())?;
+                call.reply.bulk(&value);
+            }
             None => call.reply.null_bulk(),
         }
-        check_length(call, start)?;
     }
     Ok(())
-}
-
-/// Refuses a reply that has become too long.
-fn check_length(call: &Call<'_>, start: usize) -> Result<(), Refusal> {
-    match call.is_reply_too_long(start) {
-        true => Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false }),
-        false => Ok(()),
-    }
 }
 
 fn hdel(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -175,7 +170,7 @@ fn hincrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn hgetall(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(&hash))?;
+    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(call, &hash))?;
     call.reply.map(fields.len());
     for (field, value) in &fields {
         call.reply.bulk(field);
@@ -185,14 +180,14 @@ fn hgetall(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn hkeys(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(&hash))?;
+    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(call, &hash))?;
     call.reply.array(fields.len());
     fields.iter().for_each(|(field, _)| call.reply.bulk(field));
     Ok(())
 }
 
 fn hvals(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(&hash))?;
+    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(call, &hash))?;
     call.reply.array(fields.len());
     fields.iter().for_each(|(_, value)| call.reply.bulk(value));
     Ok(())
@@ -215,7 +210,7 @@ fn hrandfield(call: &mut Call<'_>) -> Result<(), Refusal> {
     if call.request.len() > 3 && !has_values {
         return Err(Refusal::Syntax);
     }
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::some(&hash, count))?;
+    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::some(call, &hash, count))?;
     answer_pairs(call, &fields, has_values);
     Ok(())
 }

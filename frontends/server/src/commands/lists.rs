@@ -2,8 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use super::counts::{self, Pops};
 use crate::errors::{FixedError, Refusal};
-use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
+use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::list::{End, List, ListEdit};
 use crate::keyspace::collections::{Changes, CollectionType};
 use crate::observers::events::{GENERIC, LIST};
@@ -96,7 +98,7 @@ pub(super) fn take(
             End::Left => (0..count, count..len),
             End::Right => (len - count..len, 0..len - count),
         };
-        let mut values = values_for_reply(list, taken)?;
+        let mut values = values_for_reply(call, list, taken)?;
         if end == End::Right {
             values.reverse();
         }
@@ -107,20 +109,14 @@ pub(super) fn take(
     Ok(values)
 }
 
-/// Returns the elements at these indices, unless they are too long for a reply.
-fn values_for_reply(list: &List<'_>, indices: std::ops::Range<u64>) -> Result<Vec<Vec<u8>>, Refusal> {
-    let (mut values, mut len_bytes) = (Vec::new(), 0);
+/// Returns the elements at these indices for a reply.
+fn values_for_reply(call: &Call<'_>, list: &List<'_>, indices: std::ops::Range<u64>) -> Result<Vec<Vec<u8>>, Refusal> {
+    let (mut values, mut gathered) = (Vec::new(), Gathered::of(call));
     list.each(indices, false, |_, value| {
-        len_bytes += value.len();
-        if len_bytes > REPLY_BYTES_MAX {
-            return ControlFlow::Break(());
-        }
+        gathered.read_and_add(value.len())?;
         values.push(value.to_vec());
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
-    if len_bytes > REPLY_BYTES_MAX {
-        return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-    }
     Ok(values)
 }
 
@@ -142,7 +138,7 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
         return Err(Refusal::ArgumentCount { command: call.entry.command.name });
     }
     let has_count = call.request.len() == 3;
-    let count = if has_count { number_from(call.argument(2), 0).ok_or(Refusal::Negative)? } else { 1 };
+    let count = if has_count { counts::at_least(0, call.argument(2), Refusal::Negative)? } else { 1 };
     match list(call, 1)? {
         None if has_count => call.reply.null_array(),
         None => call.reply.null_bulk(),
@@ -156,11 +152,6 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// Parses a number that must be at least `min`.
-pub(super) fn number_from(argument: &[u8], min: i64) -> Option<u64> {
-    resp::parse_integer(argument).filter(|number| *number >= min).map(|number| number as u64)
 }
 
 fn llen(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -181,7 +172,7 @@ fn lindex(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn lrange(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (first, last) = (call.integer(2)?, call.integer(3)?);
     let values = match list(call, 1)? {
-        Some(list) => values_for_reply(&list, list.span(first, last))?,
+        Some(list) => values_for_reply(call, &list, list.span(first, last))?,
         None => Vec::new(),
     };
     answer_array(call, &values);
@@ -215,14 +206,16 @@ fn ltrim(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn lrem(call: &mut Call<'_>) -> Result<(), Refusal> {
     let (number, value) = (call.integer(2)?, call.argument(3));
-    let mut removed = Vec::new();
+    let (mut removed, mut gathered) = (Vec::new(), Gathered::of(call));
     if let Some(list) = list(call, 1)? {
         let count_max = if number == 0 { list.len() } else { number.unsigned_abs() };
         list.each(0..list.len(), number < 0, |index, element| {
+            gathered.read(element.len())?;
             if element == value {
                 removed.push(index);
             }
-            if removed.len() as u64 == count_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_done = removed.len() as u64 == count_max;
+            Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         removed.sort_unstable();
         list.remove(&removed)?;
@@ -245,13 +238,14 @@ fn linsert(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.reply.integer(0);
         return Ok(());
     };
-    let (pivot, mut found) = (call.argument(3), None);
+    let (pivot, mut found, mut gathered) = (call.argument(3), None, Gathered::of(call));
     list.each(0..list.len(), false, |index, element| {
+        gathered.read(element.len())?;
         if element == pivot {
             found = Some(index);
-            return ControlFlow::Break(());
+            return Ok(ControlFlow::Break(()));
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
     let Some(index) = found else {
         call.reply.integer(-1);
@@ -309,38 +303,8 @@ pub(super) fn moved(call: &Call<'_>, source: &List<'_>, from: End, to: End) -> R
     Ok(value)
 }
 
-/// The arguments of LMPOP from the number of keys on.
-pub(super) struct Pops {
-    /// The arguments that are keys.
-    pub(super) keys: std::ops::Range<usize>,
-    pub(super) end: End,
-    pub(super) count: u64,
-}
-
-impl Pops {
-    /// Parses the arguments from number `index` on.
-    pub(super) fn of(call: &Call<'_>, index: usize) -> Result<Pops, Refusal> {
-        let key_count = number_from(call.argument(index), 1).ok_or(FixedError::KeyCount)?;
-        let keys_end = (index as u64 + 1).saturating_add(key_count);
-        if keys_end >= call.request.len() as u64 {
-            return Err(Refusal::Syntax);
-        }
-        let keys = index + 1..keys_end as usize;
-        let (end, mut count) = (end_of(call, keys.end)?, None);
-        let mut options = call.request.arguments().skip(keys.end);
-        while let Some(option) = options.next() {
-            let value = options.next().ok_or(Refusal::Syntax)?;
-            if !option.eq_ignore_ascii_case(b"count") || count.is_some() {
-                return Err(Refusal::Syntax);
-            }
-            count = Some(number_from(value, 1).ok_or(FixedError::ElementCount)?);
-        }
-        Ok(Pops { keys, end, count: count.unwrap_or(1) })
-    }
-}
-
 fn lmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let pops = Pops::of(call, 1)?;
+    let pops = Pops::of(call, 1, End::of)?;
     for index in pops.keys {
         if let Some(list) = list(call, index)? {
             let values = take(call, index, &list, pops.end, pops.count)?;

@@ -2,9 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::lists::{list, number_from};
+use super::counts;
+use super::lists::list;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::list::List;
 
 /// Functions of these commands, by the names of their table rows.
@@ -29,18 +31,15 @@ impl Search {
                 b"rank" => {
                     let rank = resp::parse_integer(value).ok_or(Refusal::NotAnInteger)?;
                     if rank == i64::MIN {
-                        let (min, max) = (-i64::MAX, i64::MAX);
-                        return Err(Refusal::Message(format!(
-                            "value is out of range, value must between {min} and {max}"
-                        )));
+                        return Err(FixedError::OutOfCounts.into());
                     }
                     search.rank = rank;
                     if rank == 0 {
                         return Err(FixedError::ZeroRank.into());
                     }
                 }
-                b"count" => search.count = Some(number_from(value, 0).ok_or(FixedError::NegativeCount)?),
-                b"maxlen" => search.compared_max = number_from(value, 0).ok_or(FixedError::NegativeMaxlen)?,
+                b"count" => search.count = Some(counts::at_least(0, value, FixedError::NegativeCount)?),
+                b"maxlen" => search.compared_max = counts::at_least(0, value, FixedError::NegativeMaxlen)?,
                 _ => return Err(Refusal::Syntax),
             }
         }
@@ -48,11 +47,13 @@ impl Search {
     }
 
     /// Returns the indices of the matches.
-    fn matches(&self, list: &List<'_>, value: &[u8]) -> Result<Vec<u64>, Refusal> {
+    fn matches(&self, call: &Call<'_>, list: &List<'_>, value: &[u8]) -> Result<Vec<u64>, Refusal> {
         let (len, mut skipped, mut found) = (list.len(), self.rank.unsigned_abs() - 1, Vec::new());
         let compared = if self.compared_max == 0 { len } else { self.compared_max.min(len) };
         let indices = if self.rank > 0 { 0..compared } else { len - compared..len };
+        let mut gathered = Gathered::of(call);
         list.each(indices, self.rank < 0, |index, element| {
+            gathered.read(element.len())?;
             if element == value {
                 match skipped {
                     0 => found.push(index),
@@ -60,7 +61,7 @@ impl Search {
                 }
             }
             let is_done = self.count != Some(0) && found.len() as u64 == self.count.unwrap_or(1);
-            if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(found)
     }
@@ -68,7 +69,7 @@ impl Search {
 
 fn lpos(call: &mut Call<'_>) -> Result<(), Refusal> {
     let search = Search::of(call)?;
-    let found = list(call, 1)?.map_or(Ok(Vec::new()), |list| search.matches(&list, call.argument(2)))?;
+    let found = list(call, 1)?.map_or(Ok(Vec::new()), |list| search.matches(call, &list, call.argument(2)))?;
     match (search.count, found.first()) {
         (Some(_), _) => {
             call.reply.array(found.len());

@@ -2,55 +2,75 @@
 //! ones are taken from.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 use hikv::Item;
 
 use super::scan::{self, Options};
+use crate::connections::output::FULL_BYTES;
 use crate::errors::{FixedError, Refusal};
-use crate::execution::call::{Call, REPLY_BYTES_MAX};
+use crate::execution::call::Call;
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::member_of;
-use crate::keyspace::collections::{Collection, CollectionType, sorted_set};
+use crate::keyspace::collections::{Changes, Collection, CollectionType, Edit, sorted_set};
+use crate::observers::events::{Class, GENERIC};
 
 /// Collections of at most this many members are read entirely by SCAN, as in Redis, and for random members.
 const SMALL_COUNT_MAX: u64 = 128;
 /// The number of members among which a random one is chosen.
 const NEIGHBOR_COUNT: usize = 16;
+/// The number of attempts for each of several different random members. If these are a third of all, two are enough.
+const ATTEMPT_COUNT: u64 = 8;
 
-/// Returns all members, with their values.
-pub(super) fn all(collection: &Collection<'_>) -> Result<Vec<Item>, Refusal> {
-    let (mut members, mut len_bytes) = (Vec::with_capacity(collection.len().min(1 << 20) as usize), 0);
+/// Calls `each` with all members and their values, and counts them as read.
+pub(super) fn each(
+    collection: &Collection<'_>,
+    gathered: &mut Gathered,
+    mut each: impl FnMut(&[u8], Vec<u8>, &mut Gathered) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
     for item in from(collection, 0)? {
         let (element, value) = item?;
-        len_bytes += element.len() + value.len();
-        if len_bytes > REPLY_BYTES_MAX {
-            return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-        }
-        members.push((member_of(&element).1.to_vec(), value));
+        gathered.read(element.len() + value.len())?;
+        each(member_of(&element).1, value, gathered)?;
     }
+    Ok(())
+}
+
+/// Returns all members, with their values, for a reply.
+pub(super) fn all(call: &Call<'_>, collection: &Collection<'_>) -> Result<Vec<Item>, Refusal> {
+    let mut members = Vec::with_capacity(collection.len().min(1 << 20) as usize);
+    each(collection, &mut Gathered::of(call), |member, value, gathered| {
+        gathered.add(member.len() + value.len())?;
+        members.push((member.to_vec(), value));
+        Ok(())
+    })?;
     Ok(members)
 }
 
 /// Answers HSCAN, SSCAN and ZSCAN: the cursor is the hash of the next member.
 pub(super) fn scan(call: &mut Call<'_>, collection_type: CollectionType) -> Result<(), Refusal> {
     let cursor = scan::cursor_of(call.request.argument(2))?;
-    let (mut next, mut shown) = (0, Vec::new());
+    let (mut next, mut shown, mut shown_bytes) = (0, Vec::new(), 0);
     if let Some(collection) = call.collection(1, collection_type)? {
         // As in Redis, they may be wrong if there is no such key.
         let options = Options::of(call.request.arguments().skip(2), false)?;
         let count = if collection.len() <= SMALL_COUNT_MAX { u64::MAX } else { options.count() };
         // No member has a greater hash.
         let start = u32::try_from(cursor).ok();
-        let mut seen = (0, None);
+        let (mut seen, mut gathered) = ((0, None), Gathered::of(call));
         for item in start.map(|start| from(&collection, start)).transpose()?.into_iter().flatten() {
             let (element, value) = item?;
             let (hash, member) = member_of(&element);
-            if seen.0 >= count && seen.1 != Some(hash) {
+            if (seen.0 >= count || shown_bytes >= FULL_BYTES) && seen.1 != Some(hash) {
                 next = hash;
                 break;
             }
             seen = (seen.0 + 1, Some(hash));
+            gathered.read(element.len() + value.len())?;
             if options.matches(member) {
+                gathered.add(member.len() + value.len())?;
+                shown_bytes += member.len() + value.len();
                 shown.push((member.to_vec(), value));
             }
         }
@@ -92,66 +112,65 @@ fn from<'a>(
 
 /// Returns a random member with its value. In a large collection the probabilities differ by a little.
 pub(super) fn random(collection: &Collection<'_>) -> Result<Option<Item>, Refusal> {
-    let shown = |(element, value): Item| (member_of(&element).1.to_vec(), value);
-    if collection.len() <= SMALL_COUNT_MAX {
-        let index = fastrand::u64(..collection.len().max(1));
-        return Ok(from(collection, 0)?.nth(index as usize).transpose()?.map(shown));
+    let is_small = collection.len() <= SMALL_COUNT_MAX;
+    let (hash, number) = match is_small {
+        true => (0, fastrand::u64(..collection.len().max(1)) as usize),
+        false => (fastrand::u32(..), fastrand::usize(..NEIGHBOR_COUNT)),
+    };
+    let (mut near, mut chosen) = (from(collection, hash)?, None);
+    for _ in 0..=number {
+        chosen = near.next();
+        if chosen.is_none() {
+            near = from(collection, 0)?;
+            chosen = near.next();
+        }
     }
-    let mut near = from(collection, fastrand::u32(..))?.take(NEIGHBOR_COUNT).collect::<Result<Vec<_>, _>>()?;
-    let missing = NEIGHBOR_COUNT - near.len();
-    near.extend(from(collection, 0)?.take(missing).collect::<Result<Vec<_>, _>>()?);
-    Ok((!near.is_empty()).then(|| shown(near.swap_remove(fastrand::usize(..near.len())))))
+    Ok(chosen.transpose()?.map(|(element, value)| (member_of(&element).1.to_vec(), value)))
 }
 
 /// Returns different random members with their values, in a random order.
-pub(super) fn random_different(collection: &Collection<'_>, count: u64) -> Result<Vec<Item>, Refusal> {
-    let mut members = Vec::new();
-    if count.saturating_mul(3) >= collection.len() || collection.len() <= SMALL_COUNT_MAX {
-        members = all(collection)?;
-        fastrand::shuffle(&mut members);
-        members.truncate(count as usize);
-        return Ok(members);
-    }
-    let mut chosen = BTreeMap::new();
-    while (chosen.len() as u64) < count {
+pub(super) fn random_different(call: &Call<'_>, collection: &Collection<'_>, count: u64) -> Result<Vec<Item>, Refusal> {
+    let (mut chosen, mut gathered) = (BTreeMap::new(), Gathered::of(call));
+    let is_most = count.saturating_mul(3) >= collection.len() || collection.len() <= SMALL_COUNT_MAX;
+    for _ in 0..if is_most { 0 } else { count.saturating_mul(ATTEMPT_COUNT) } {
+        if chosen.len() as u64 == count {
+            break;
+        }
         let Some((member, value)) = random(collection)? else { break };
-        chosen.insert(member, value);
+        gathered.read(member.len() + value.len())?;
+        if let Entry::Vacant(entry) = chosen.entry(member) {
+            gathered.add(entry.key().len() + value.len())?;
+            entry.insert(value);
+        }
     }
-    members.extend(chosen);
+    // If there are too few, many members have the same hash, which only a client can have chosen.
+    let has_all = !is_most && chosen.len() as u64 == count;
+    let mut members = if has_all { chosen.into_iter().collect() } else { all(call, collection)? };
     fastrand::shuffle(&mut members);
+    members.truncate(count as usize);
     Ok(members)
 }
 
-/// Calls `each` with random members, which may be equal, with their values, until it returns false.
-fn random_equal(collection: &Collection<'_>, count: u64, mut each: impl FnMut(&Item) -> bool) -> Result<(), Refusal> {
-    let members = if collection.len() <= SMALL_COUNT_MAX.max(count) { all(collection)? } else { Vec::new() };
+/// Returns random members with their values, which may be equal.
+fn random_equal(call: &Call<'_>, collection: &Collection<'_>, count: u64) -> Result<Vec<Item>, Refusal> {
+    let is_most = collection.len() <= SMALL_COUNT_MAX.max(count);
+    let all = if is_most { all(call, collection)? } else { Vec::new() };
+    let (mut members, mut gathered) = (Vec::new(), Gathered::of(call));
     for _ in 0..count {
-        let chosen = match members.is_empty() {
-            true => random(collection)?,
-            false => Some(members[fastrand::usize(..members.len())].clone()),
-        };
-        if !chosen.is_some_and(|item| each(&item)) {
-            break;
-        }
+        let chosen = if is_most { all.get(fastrand::usize(..all.len().max(1))).cloned() } else { random(collection)? };
+        let Some(item) = chosen else { break };
+        gathered.read_and_add(item.0.len() + item.1.len() + size_of_val(&item))?;
+        members.push(item);
     }
-    Ok(())
+    Ok(members)
 }
 
 /// Returns random members with their values: different ones, or if `count` is negative perhaps equal ones.
-pub(super) fn some(collection: &Collection<'_>, count: i64) -> Result<Vec<Item>, Refusal> {
-    if count >= 0 {
-        return random_different(collection, count as u64);
+pub(super) fn some(call: &Call<'_>, collection: &Collection<'_>, count: i64) -> Result<Vec<Item>, Refusal> {
+    match u64::try_from(count) {
+        Ok(count) => random_different(call, collection, count),
+        Err(_) => random_equal(call, collection, count.unsigned_abs()),
     }
-    let (mut members, mut len_bytes) = (Vec::new(), 0);
-    random_equal(collection, count.unsigned_abs(), |item| {
-        len_bytes += item.0.len() + item.1.len() + size_of_val(item);
-        members.push(item.clone());
-        len_bytes <= REPLY_BYTES_MAX
-    })?;
-    if len_bytes > REPLY_BYTES_MAX {
-        return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-    }
-    Ok(members)
 }
 
 /// Parses the number of random members, of which `of_each` values are returned: negative if they may be equal.
@@ -162,4 +181,33 @@ pub(super) fn random_count(call: &Call<'_>, of_each: i64) -> Result<i64, Refusal
     }
     let count_max = i64::MAX / of_each;
     if (-count_max..=count_max).contains(&count) { Ok(count) } else { Err(FixedError::OutOfRange.into()) }
+}
+
+/// Puts a new collection of this type and with this number of members as the first key, which replaces a value of any
+/// type, in one step, and replies with the number. `fill` adds the members. Without members the key is deleted.
+pub(super) fn store<'a>(
+    call: &mut Call<'a>,
+    (collection_type, count): (CollectionType, usize),
+    (class, event): (Class, &'static str),
+    fill: impl FnOnce(Edit<'a>, &mut Changes) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let (is_string, replaced) = (call.store().contains(call.key(1))?, call.found(1)?);
+    let mut changes = Changes::default();
+    if is_string {
+        changes.delete(call.key(1).into_owned());
+    }
+    replaced.iter().for_each(|replaced| replaced.delete(&mut changes));
+    if count > 0 {
+        let view = call.view().ok_or(FixedError::NoCollectionsYet)?;
+        fill(view.make(call.argument(1), collection_type)?, &mut changes)?;
+    }
+    if changes != Changes::default() {
+        changes.write(call.store())?;
+        match count {
+            0 => call.changed(GENERIC, "del", 1),
+            _ => call.changed(class, event, 1),
+        }
+    }
+    call.reply.integer(count as i64);
+    Ok(())
 }

@@ -26,6 +26,7 @@ mod cluster;
 mod command;
 mod config;
 mod connection;
+mod counts;
 mod databases;
 mod debug;
 mod decimal;

@@ -3,6 +3,7 @@
 
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::Changes;
 use crate::keyspace::database::Database;
 use crate::keyspace::items::Change;
@@ -49,7 +50,10 @@ fn transfer(call: &Call<'_>, (db, key): (Database, &[u8]), is_moved: bool) -> Re
             changes.delete(to.into_owned());
             match is_moved {
                 true => found.move_to(view, key, &mut changes)?,
-                false => found.copy_to(view, key, &mut changes)?,
+                false => {
+                    let mut gathered = Gathered::of(call);
+                    found.copy_to(view, key, &mut changes, |len_bytes| gathered.read(len_bytes))?;
+                }
             }
             return changes.write(items).map(|()| true);
         }

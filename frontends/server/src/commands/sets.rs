@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::members;
+use super::{counts, members};
 use crate::errors::{FixedError, Refusal};
-use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
+use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::hashed;
 use crate::keyspace::collections::{Changes, Collection, CollectionType, Edit};
 use crate::observers::events::{GENERIC, SET};
@@ -98,7 +99,7 @@ fn smismember(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn smembers(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::all(&set))?;
+    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::all(call, &set))?;
     call.reply.set(members.len());
     members.iter().for_each(|(member, _)| call.reply.bulk(member));
     Ok(())
@@ -120,7 +121,7 @@ fn srandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Refusal::Syntax);
     }
     let count = members::random_count(call, 1)?;
-    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::some(&set, count))?;
+    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::some(call, &set, count))?;
     call.reply.array(members.len());
     members.iter().for_each(|(member, _)| call.reply.bulk(member));
     Ok(())
@@ -129,18 +130,14 @@ fn srandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn spop(call: &mut Call<'_>) -> Result<(), Refusal> {
     let count = match call.request.len() {
         2 => None,
-        3 => Some(
-            resp::parse_integer(call.argument(2))
-                .and_then(|count| u64::try_from(count).ok())
-                .ok_or(Refusal::Negative)?,
-        ),
+        3 => Some(counts::at_least(0, call.argument(2), Refusal::Negative)?),
         _ => return Err(Refusal::Syntax),
     };
     let set = set(call, 1)?;
     let members = match (&set, count) {
         (None, _) => Vec::new(),
         (Some(set), None) => members::random(set)?.into_iter().collect(),
-        (Some(set), Some(count)) => members::random_different(set, count)?,
+        (Some(set), Some(count)) => members::random_different(call, set, count)?,
     };
     if let Some(set) = set {
         let mut edit = set.edit();
@@ -207,15 +204,22 @@ fn sets<'a>(call: &Call<'a>, indices: impl Iterator<Item = usize>) -> Result<Vec
 
 /// Returns the members of the result, at most `limit`.
 fn result_of(
+    call: &Call<'_>,
     operation: Operation,
     sets: Vec<Option<Collection<'_>>>,
     limit: usize,
 ) -> Result<BTreeSet<Vec<u8>>, Refusal> {
-    let mut result = Members::default();
+    let (mut result, mut gathered) = (BTreeSet::new(), Gathered::of(call));
     match operation {
         Operation::Union => {
             for set in sets.iter().flatten() {
-                members::all(set)?.into_iter().try_for_each(|(member, _)| result.add(member))?;
+                members::each(set, &mut gathered, |member, _, gathered| {
+                    if !result.contains(member) {
+                        gathered.add(member.len())?;
+                        result.insert(member.to_vec());
+                    }
+                    Ok(())
+                })?;
             }
         }
         Operation::Intersection => {
@@ -224,9 +228,11 @@ fn result_of(
             let Some((least, others)) = sets.split_first() else { return Ok(BTreeSet::new()) };
             for item in least.elements()? {
                 let (element, _) = item?;
+                gathered.read(element.len())?;
                 if is_in_all(&element, others)? {
-                    result.add(member_of(&element))?;
-                    if result.members.len() == limit {
+                    gathered.add(element.len())?;
+                    result.insert(member_of(&element));
+                    if result.len() == limit {
                         break;
                     }
                 }
@@ -236,33 +242,15 @@ fn result_of(
             let Some((Some(first), others)) = sets.split_first() else { return Ok(BTreeSet::new()) };
             for item in first.elements()? {
                 let (element, _) = item?;
+                gathered.read(element.len())?;
                 if !is_in_any(&element, others)? {
-                    result.add(member_of(&element))?;
+                    gathered.add(element.len())?;
+                    result.insert(member_of(&element));
                 }
             }
         }
     }
-    Ok(result.members)
-}
-
-/// The members of a result, which must fit into a reply.
-#[derive(Default)]
-struct Members {
-    members: BTreeSet<Vec<u8>>,
-    len_bytes: usize,
-}
-
-impl Members {
-    fn add(&mut self, member: Vec<u8>) -> Result<(), Refusal> {
-        let len_bytes = member.len();
-        if self.members.insert(member) {
-            self.len_bytes += len_bytes;
-        }
-        if self.len_bytes > REPLY_BYTES_MAX {
-            return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-        }
-        Ok(())
-    }
+    Ok(result)
 }
 
 fn member_of(element: &[u8]) -> Vec<u8> {
@@ -288,7 +276,7 @@ fn is_in_any(element: &[u8], sets: &[Option<Collection<'_>>]) -> Result<bool, Re
 }
 
 fn answer(call: &mut Call<'_>, operation: Operation) -> Result<(), Refusal> {
-    let result = result_of(operation, sets(call, 1..call.request.len())?, usize::MAX)?;
+    let result = result_of(call, operation, sets(call, 1..call.request.len())?, usize::MAX)?;
     call.reply.set(result.len());
     result.iter().for_each(|member| call.reply.bulk(member));
     Ok(())
@@ -306,29 +294,14 @@ fn sdiff(call: &mut Call<'_>) -> Result<(), Refusal> {
     answer(call, Operation::Difference)
 }
 
-/// Puts the result under the first key, in the place of any value, in one step.
 fn store(call: &mut Call<'_>, operation: Operation, event: &'static str) -> Result<(), Refusal> {
-    let result = result_of(operation, sets(call, 2..call.request.len())?, usize::MAX)?;
-    if result.is_empty() {
-        if call.delete(1)? {
-            call.changed(GENERIC, "del", 1);
+    let result = result_of(call, operation, sets(call, 2..call.request.len())?, usize::MAX)?;
+    members::store(call, (CollectionType::Set, result.len()), (SET, event), |mut edit, changes| {
+        for member in result {
+            edit.put_if_absent(hashed(&member), Vec::new())?;
         }
-        call.reply.integer(0);
-        return Ok(());
-    }
-    let view = call.view().ok_or(FixedError::NoCollectionsYet)?;
-    let (mut edit, mut changes) = (view.make(call.argument(1), CollectionType::Set)?, Changes::default());
-    call.found(1)?.iter().for_each(|replaced| replaced.delete(&mut changes));
-    changes.delete(call.key(1).into_owned());
-    let count = result.len();
-    for member in result {
-        edit.put_if_absent(hashed(&member), Vec::new())?;
-    }
-    edit.finish(&mut changes)?;
-    changes.write(call.store())?;
-    call.changed(SET, event, 1);
-    call.reply.integer(count as i64);
-    Ok(())
+        edit.finish(changes)
+    })
 }
 
 fn sinterstore(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -344,24 +317,20 @@ fn sdiffstore(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn sintercard(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let message = |text: &str| Refusal::Message(text.into());
-    let key_count = resp::parse_integer(call.argument(1)).and_then(|count| usize::try_from(count).ok());
-    let key_count = key_count.filter(|count| *count > 0);
-    let key_count = key_count.ok_or_else(|| message("numkeys should be greater than 0"))?;
-    let end = key_count.saturating_add(2);
+    let key_count = counts::at_least(1, call.argument(1), FixedError::KeyCount)?;
+    let end = key_count.saturating_add(2) as usize;
     if end > call.request.len() {
-        return Err(message("Number of keys can't be greater than number of args"));
+        return Err(Refusal::Message("Number of keys can't be greater than number of args".into()));
     }
     let (mut limit, mut options) = (usize::MAX, call.request.arguments().skip(end - 1));
     while let Some(name) = options.next() {
         let value = options.next().filter(|_| name.eq_ignore_ascii_case(b"limit")).ok_or(Refusal::Syntax)?;
-        let number = resp::parse_integer(value).and_then(|limit| usize::try_from(limit).ok());
-        limit = match number.ok_or_else(|| message("LIMIT can't be negative"))? {
+        limit = match counts::at_least(0, value, FixedError::NegativeLimit)? {
             0 => usize::MAX,
-            limit => limit,
+            limit => limit as usize,
         };
     }
-    let count = result_of(Operation::Intersection, sets(call, 2..end)?, limit)?.len();
+    let count = result_of(call, Operation::Intersection, sets(call, 2..end)?, limit)?.len();
     call.reply.integer(count as i64);
     Ok(())
 }

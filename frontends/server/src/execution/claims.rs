@@ -67,11 +67,13 @@ impl Claim {
         self.writes |= writes || self.writes_all;
     }
 
-    /// Returns the claim for a background job. Its keys are its own if they may be collections, because the job holds
-    /// no locks (`keyspace::collections`).
-    pub(crate) fn of_job(self, entry: Entry, request: &Request<'_>, has_collections: bool) -> Claim {
+    /// Returns the claim for a background job. Its keys are its own if they may be collections, or become the first
+    /// ones, because the job holds no locks (`keyspace::collections`).
+    pub(crate) fn of_job(entry: Entry, request: &Request<'_>, session: &Session, has_collections: bool) -> Claim {
+        let claim = Claim::of(entry, request, session);
         let has_keys = entry.command.keys_of(request).next().is_some();
-        Claim { is_alone: self.is_alone || has_keys && has_collections, ..self }
+        let may_be_collections = has_collections || entry.command.makes_collections();
+        Claim { is_alone: claim.is_alone || has_keys && may_be_collections, ..claim }
     }
 
     fn touches_keys(&self) -> bool {
@@ -99,6 +101,31 @@ fn changes_rights(entry: Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
+
+    /// A loop that does not know of the first collection yet would change it at the same time.
+    #[test]
+    fn background_job_has_keys_of_collections_alone() {
+        let (server, _dir) = testing::server();
+        let session = testing::session(server.shared());
+        let other = claim(&["HSET", "k", "f", "v"]);
+        for (words, has_collections, conflicts) in [
+            (&["HSET", "k", "f", "v"][..], false, true),
+            (&["LPUSH", "k", "v"], false, true),
+            (&["APPEND", "k", "v"], false, false),
+            (&["APPEND", "k", "v"], true, true),
+            (&["HGETALL", "k"], true, true),
+            (&["HGETALL", "other"], true, false),
+            (&["PING"], true, false),
+        ] {
+            let mut requests = resp::Requests::default();
+            requests.push_words(words);
+            let request = requests.get(0, &[]);
+            let entry = table::find(&request).expect("a command");
+            let claim = Claim::of_job(entry, &request, &session, has_collections);
+            assert_eq!(claim.conflicts(&other), conflicts, "{words:?} {has_collections}");
+        }
+    }
 
     fn claim(words: &[&str]) -> Claim {
         let mut requests = resp::Requests::default();

@@ -120,6 +120,10 @@ impl Call<'_> {
         }
         let began = Instant::now();
         let outcome = self.execute();
+        if self.session.needs_background {
+            // It will run again.
+            return outcome;
+        }
         self.note_run(began);
         // After execution, as in Redis: EXEC is shown after its commands, and SELECT with the database that it
         // selected.
@@ -137,6 +141,10 @@ impl Call<'_> {
             Some(function) => self.apply(function),
             None => Err(Refusal::ArgumentCount { command: entry.command.name }),
         };
+        if matches!(outcome, Err(Refusal::TooLongForLoop)) {
+            self.session.needs_background = true;
+            return outcome;
+        }
         for index in absent {
             if self.contains(index)? {
                 self.report(NEW, "new", index);

@@ -75,10 +75,10 @@ impl Gate {
     }
 
     /// Waits for the previous background job, then until no loop executes a request that the claim blocks. The caller
-    /// must not hold a pass.
-    pub(crate) fn claim(&self, claim: Claim) -> Claimed<'_> {
+    /// must not hold a pass. The claim is made once no other thread can begin the tree of collections.
+    pub(crate) fn claim(&self, claim: impl FnOnce() -> Claim) -> Claimed<'_> {
         let pass = Pass(self.background.0.lock());
-        *self.claim.lock() = Some(claim);
+        *self.claim.lock() = Some(claim());
         self.has_claim.store(true, Ordering::SeqCst);
         self.await_turns();
         Claimed { gate: self, _pass: pass }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn disjoint_background_job_is_not_waited_for() {
         let gate = Gate::new(1);
-        let claimed = gate.claim(Claim::default());
+        let claimed = gate.claim(Claim::default);
         assert!(gate.has_claim());
         drop(gate.pass(0));
         drop(gate.close());

@@ -12,6 +12,7 @@ mod collections;
 mod cross_protocol;
 mod dispatch;
 pub(crate) mod gate;
+pub(crate) mod gathered;
 mod needs;
 pub(crate) mod panics;
 pub(crate) mod pause;

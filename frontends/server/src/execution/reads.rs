@@ -15,7 +15,10 @@ use crate::errors::{FixedError, Refusal};
 use crate::execution::client::Client;
 use crate::execution::permission;
 use crate::execution::pipeline::Cursor;
+use crate::keyspace::collections::Locked;
+use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
+use crate::shared::Shared;
 use crate::telemetry::EventCounts;
 use command_table::{Action, Entry, ReadShape};
 
@@ -71,8 +74,18 @@ impl<'a> Reads<'a> {
         Reads { requests, input, first, group }
     }
 
-    /// Returns which of the keys are collections that a command on strings must refuse; nothing if there are none. They
-    /// are read before the values: while the loop has its lane, a string becomes a collection only by being absent.
+    /// Locks the keys if there may be collections. `SUNIONSTORE` replaces a string by one in one step, so a reader must
+    /// not look for the collection before it and for the string after it.
+    fn lock_keys<'s>(&self, shared: &'s Shared, db: Database) -> Locked<'s> {
+        if !shared.keyspace.collections.exist() {
+            return Locked::None;
+        }
+        let namespace = shared.keyspace.namespace(db);
+        let keys = self.group.iter().map(|wanted| namespace.key_of(&wanted.key).unwrap_or_default());
+        shared.keyspace.collections.locks.lock(namespace, keys, false)
+    }
+
+    /// Returns which of the keys are collections that a command on strings must refuse; nothing if there are none.
     fn wrong_types(&self, client: &Client<'_>) -> Vec<bool> {
         let (keyspace, db) = (&client.shared.keyspace, client.session.db);
         let namespace = keyspace.namespace(db);
@@ -91,6 +104,7 @@ impl<'a> Reads<'a> {
 
     /// Answers keys up to a large value or a full output, and returns the cursor after them. Answers at least one key.
     pub(crate) fn answer(&self, client: &mut Client<'_>, output: &mut Output) -> Cursor {
+        let _locked = self.lock_keys(client.shared, client.session.db);
         let wrong = self.wrong_types(client);
         let (group, Client { shared, session, event_counts }) = (&self.group, &mut *client);
         let (store, protocol) = (&shared.keyspace.store, session.protocol);

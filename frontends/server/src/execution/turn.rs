@@ -128,7 +128,16 @@ impl Turn<'_> {
         } else if entry.command.runs_alone() && !session.queues(entry) || shared.needs_collections(entry, session) {
             self.run_alone(entry, request);
         } else if !(self.has_next() && self.execute_group(entry)) {
-            self.client.answer(entry, request, self.output);
+            self.answer(entry, request);
+        }
+    }
+
+    /// Executes the request at the cursor, unless it turns out to take long.
+    fn answer(&mut self, entry: Entry, request: Request<'_>) {
+        self.client.answer(entry, request, self.output);
+        if mem::take(&mut self.client.session.needs_background) {
+            self.move_to_background(JobThread::Shared, entry);
+        } else {
             self.progress.cursor.request += 1;
         }
     }
@@ -218,12 +227,7 @@ impl Turn<'_> {
         } else if needs_collections && let Err(refusal) = self.client.shared.begin_collections() {
             self.refuse(refusal, &request);
         } else {
-            self.client.answer(entry, request, self.output);
-            if mem::take(&mut self.client.session.needs_background) {
-                self.move_to_background(JobThread::Shared, entry);
-            } else {
-                self.progress.cursor.request += 1;
-            }
+            self.answer(entry, request);
         }
         drop(alone);
         self.pass = Some(gate.pass(self.worker.lane));

@@ -80,10 +80,18 @@ impl Waiter {
     }
 }
 
+/// The clients that wait for a key.
+#[derive(Default)]
+struct Queue {
+    /// In the order of arrival.
+    waiters: VecDeque<Arc<Waiter>>,
+    /// The key is among the ready ones.
+    is_ready: bool,
+}
+
 #[derive(Default)]
 struct Queues {
-    /// In the order of arrival.
-    by_key: HashMap<Name, VecDeque<Arc<Waiter>>>,
+    by_key: HashMap<Name, Queue>,
     by_client: HashMap<u64, Arc<Waiter>>,
     ready: VecDeque<Name>,
     /// Ready keys that a background job claims.
@@ -103,7 +111,7 @@ impl Waiters {
     pub(super) fn add(&self, waiter: &Arc<Waiter>) {
         let mut queues = self.queues.lock();
         for name in &waiter.names {
-            queues.by_key.entry(name.clone()).or_default().push_back(Arc::clone(waiter));
+            queues.by_key.entry(name.clone()).or_default().waiters.push_back(Arc::clone(waiter));
         }
         queues.by_client.insert(waiter.record.place.client_id, Arc::clone(waiter));
         self.count.store(queues.by_client.len(), Ordering::SeqCst);
@@ -113,10 +121,10 @@ impl Waiters {
         let mut queues = self.queues.lock();
         for name in &waiter.names {
             let Some(queue) = queues.by_key.get_mut(name) else { continue };
-            if let Some(at) = queue.iter().position(|other| Arc::ptr_eq(other, waiter)) {
-                queue.remove(at);
+            if let Some(at) = queue.waiters.iter().position(|other| Arc::ptr_eq(other, waiter)) {
+                queue.waiters.remove(at);
             }
-            if queue.is_empty() {
+            if queue.waiters.is_empty() {
                 queues.by_key.remove(name);
             }
         }
@@ -138,8 +146,11 @@ impl Waiters {
     #[cold]
     fn note_name(&self, name: &Name) {
         let mut queues = self.queues.lock();
-        if queues.by_key.contains_key(name) && !queues.ready.contains(name) {
-            queues.ready.push_back(name.clone());
+        let Queues { by_key, ready, .. } = &mut *queues;
+        if let Some(queue) = by_key.get_mut(name)
+            && !mem::replace(&mut queue.is_ready, true)
+        {
+            ready.push_back(name.clone());
             self.has_ready.store(true, Ordering::SeqCst);
         }
     }
@@ -167,8 +178,9 @@ impl Waiters {
     pub(super) fn next_ready(&self) -> Option<Name> {
         let mut queues = self.queues.lock();
         let next = queues.ready.pop_front();
-        if next.is_none() {
-            self.has_ready.store(false, Ordering::SeqCst);
+        match next.as_ref().map(|name| queues.by_key.get_mut(name)) {
+            None => self.has_ready.store(false, Ordering::SeqCst),
+            Some(queue) => queue.into_iter().for_each(|queue| queue.is_ready = false),
         }
         next
     }
@@ -190,7 +202,7 @@ impl Waiters {
 
     /// Returns the first client that waits for such a collection with this key.
     pub(super) fn first(&self, name: &Name, found: CollectionType) -> Option<Arc<Waiter>> {
-        self.queues.lock().by_key.get(name)?.iter().find(|waiter| waiter.awaited == found).cloned()
+        self.queues.lock().by_key.get(name)?.waiters.iter().find(|waiter| waiter.awaited == found).cloned()
     }
 
     /// Returns the waiter of a client.

@@ -32,6 +32,7 @@
 //! # Lock order
 //! The gate, `serving`, a waiter's state, the locks of keys, `queues`.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -196,13 +197,8 @@ impl Call<'_> {
         if self.pending.is_some() || session.is_executing || !session.may_use_background {
             return false;
         }
-        let mut names: Vec<Name> = Vec::new();
-        for index in indices {
-            let name = (session.db, self.request.argument(index).to_vec());
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let keys: BTreeSet<&[u8]> = indices.map(|index| self.request.argument(index)).collect();
+        let names: Vec<Name> = keys.into_iter().map(|key| (session.db, key.to_vec())).collect();
         let mut request = Requests::default();
         request.push_copy(&self.request);
         let waiter = Arc::new(Waiter {

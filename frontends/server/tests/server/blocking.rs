@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
 fn queued() -> Value {
     Value::Simple("QUEUED".into())
@@ -270,4 +270,20 @@ fn each_element_is_served_once() {
     let seen: Vec<String> = consumers.into_iter().flat_map(|consumer| consumer.join().expect("it consumes")).collect();
     assert_eq!(seen.len(), 4 * COUNT);
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 4 * COUNT);
+}
+
+/// The time to register them, and to find them all ready, grows with their number and not with its square.
+#[test]
+fn client_waits_for_many_keys() {
+    const COUNT: usize = 100_000;
+    let server = TestServer::start();
+    let (mut admin, mut client) = (server.client(), server.client());
+    let keys = (0..COUNT).map(|number| format!("k{number}"));
+    let words: Vec<String> = ["BLPOP".into()].into_iter().chain(keys).chain(["0".into()]).collect();
+    for _ in 0..2 {
+        client.send(&encode(&words));
+        await_waiting(&mut admin, 1);
+        admin.converse([("FLUSHALL", ok()), ("RPUSH k77777 x", int(1))]);
+        assert_eq!(client.reply(), pair("k77777", "x"));
+    }
 }

@@ -365,3 +365,29 @@ fn every_moment_has_the_invariants() {
     assert!(tree.delete(element).expect("it is deleted"));
     assert!(Shown::of(&store.snapshot().expect("it is taken")).violation().is_some());
 }
+
+/// A reader sees the string or the set, and never neither.
+#[test]
+fn strings_become_sets_in_one_step() {
+    const ROUND_COUNT: usize = 3000;
+    let server = TestServer::start();
+    server.client().converse([("SADD s a", int(1)), ("SET k v", ok())]);
+    let is_done = AtomicBool::new(false);
+    let wrong = error("WRONGTYPE Operation against a key holding the wrong kind of value");
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut client = server.client();
+                while !is_done.load(Ordering::Acquire) {
+                    let reply = client.say("GET k");
+                    assert!(reply == bulk("v") || reply == wrong, "{reply:?}");
+                }
+            });
+        }
+        let mut client = server.client();
+        for _ in 0..ROUND_COUNT {
+            client.converse([("SUNIONSTORE k s", int(1)), ("SET k v", ok())]);
+        }
+        is_done.store(true, Ordering::Release);
+    });
+}

@@ -163,3 +163,27 @@ fn scan_shows_each_field() {
     let Value::Array(some) = client.say("HRANDFIELD h -2000") else { panic!("no array") };
     assert_eq!(some.len(), 2000);
 }
+
+/// Whatever the number of fields, and whatever a client requests: the values may be of any length.
+#[test]
+fn scans_of_long_values_have_several_parts() {
+    const FIELDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let server = TestServer::start();
+    let mut client = server.client();
+    let value = "x".repeat(200 << 10);
+    FIELDS.iter().for_each(|field| assert_eq!(client.call(&["HSET", "h", field, &value]), int(1)));
+    let (mut cursor, mut seen, mut call_count) = (b"0".to_vec(), BTreeSet::new(), 0);
+    loop {
+        let line = format!("HSCAN h {} COUNT 1000", String::from_utf8_lossy(&cursor));
+        let Value::Array(reply) = client.say(&line) else { panic!("no array") };
+        let [Value::Bulk(next), Value::Array(pairs)] = &reply[..] else { panic!("no cursor") };
+        assert!(pairs.len() <= 4, "{} parts", pairs.len());
+        seen.extend(pairs.iter().step_by(2).map(|field| format!("{field:?}")));
+        call_count += 1;
+        cursor = next.clone();
+        if cursor == b"0" {
+            break;
+        }
+    }
+    assert_eq!((seen.len(), call_count), (FIELDS.len(), 3));
+}

@@ -326,3 +326,27 @@ fn large_lists_are_changed_as_a_whole() {
         ("DBSIZE", int(0)),
     ]);
 }
+
+/// Long elements that stay are not written again, so a list of any size can be trimmed.
+#[test]
+fn trimmed_lists_keep_long_elements_in_place() {
+    const COUNT: usize = 300;
+    let server = TestServer::start();
+    let mut client = server.client();
+    let id_of = |key: &str| {
+        let tree = server.store.existing_tree("hikv:collections").expect("it is found").expect("there is the tree");
+        let records = tree.ordered().expect("there is an order").prefix([1]).expect("it is read");
+        let mut records = records.map(|item| item.expect("it is read"));
+        let (_, record) = records.find(|(stored, _)| stored.ends_with(key.as_bytes())).expect("there is the list");
+        record[8..16].to_vec()
+    };
+    for (key, len_bytes, is_rewritten) in [("short", 10, true), ("long", 20_000, false)] {
+        let values: Vec<String> = (0..COUNT).map(|number| format!("{number:0len_bytes$}")).collect();
+        let words: Vec<&str> = ["RPUSH", key].into_iter().chain(values.iter().map(|value| &value[..])).collect();
+        assert_eq!(client.call(&words), int(COUNT as i64));
+        let before = id_of(key);
+        assert_eq!(client.call(&["LTRIM", key, "10", "29"]), ok());
+        assert_eq!(client.call(&["LRANGE", key, "0", "-1"]), Value::Array(values[10..30].iter().map(bulk).collect()));
+        assert_eq!(id_of(key) != before, is_rewritten, "{key}");
+    }
+}

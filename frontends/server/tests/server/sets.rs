@@ -149,3 +149,42 @@ fn large_sets_are_scanned_and_drawn_from() {
     assert_eq!(popped, seen);
     client.converse([("EXISTS s", int(0))]);
 }
+
+/// Returns members that all have the same CRC-32, and so the same place in the order of members.
+fn members_of_one_hash(count: u32) -> Vec<Vec<u8>> {
+    const WANTED: u32 = 0x1234_5678;
+    let table: Vec<u32> = (0..256_u32)
+        .map(|byte| (0..8).fold(byte, |rest, _| if rest & 1 == 1 { rest >> 1 ^ 0xEDB8_8320 } else { rest >> 1 }))
+        .collect();
+    let member = |number: u32| {
+        let mut member = number.to_be_bytes().to_vec();
+        // The entries of the table that the last four bytes must use, from the last one on.
+        let (mut rest, mut entries) = (!WANTED, [0; 4]);
+        for entry in entries.iter_mut().rev() {
+            *entry = table.iter().position(|word| word >> 24 == rest >> 24).expect("each highest byte is there once");
+            rest = (rest ^ table[*entry]) << 8;
+        }
+        let mut state = !crc32fast::hash(&member);
+        for entry in entries {
+            member.push((state as u8) ^ entry as u8);
+            state = state >> 8 ^ table[entry];
+        }
+        assert_eq!(crc32fast::hash(&member), WANTED);
+        member
+    };
+    (0..count).map(member).collect()
+}
+
+/// A hostile client finds such members in no time.
+#[test]
+fn members_of_one_hash_are_drawn_from() {
+    const COUNT: u32 = 400;
+    let server = TestServer::start();
+    let mut client = server.client();
+    let words: Vec<Vec<u8>> = [b"SADD".to_vec(), b"s".to_vec()].into_iter().chain(members_of_one_hash(COUNT)).collect();
+    assert_eq!(client.call(&words), int(i64::from(COUNT)));
+    assert_eq!(members(client.say("SRANDMEMBER s 100")).len(), 100);
+    assert_eq!(members(client.say("SPOP s 130")).len(), 130);
+    let Value::Array(reply) = client.say("SSCAN s 0 COUNT 1") else { panic!("no array") };
+    assert_eq!(members(reply[1].clone()).len(), 270);
+}

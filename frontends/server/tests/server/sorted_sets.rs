@@ -121,6 +121,8 @@ fn wrong_requests_are_refused() {
         ("ZINTERCARD 1 z LIMIT -1", error("ERR LIMIT can't be negative")),
         ("ZMPOP 0 z MIN", error("ERR numkeys should be greater than 0")),
         ("ZMPOP 1 z MIN COUNT 0", error("ERR count should be greater than 0")),
+        ("ZMPOP 2 z0 k0 MAX COUNT abc 12", error("ERR count should be greater than 0")),
+        ("ZMPOP 1 z MIN COUNT 1 COUNT 1", syntax()),
         ("ZMPOP 2 z MIN", syntax()),
         ("ZRANGE z 0 -1", bulks(["a"])),
     ]);

@@ -7,7 +7,7 @@ use crate::keyspace::collections::CollectionType;
 use crate::keyspace::collections::sorted_set::SortedSetEdit;
 use crate::observers::events::ZSET;
 
-pub(super) const FUNCTIONS: &[(&str, Function)] = functions![zadd, zincrby];
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![zadd, zincrby];
 
 /// The options of ZADD.
 #[derive(Default)]

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::super::members;
+use super::super::{counts, members};
 use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::hashed;
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet, score_of};
 use crate::keyspace::collections::{Collection, CollectionType};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] =
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zdiff, zdiffstore, zinter, zintercard, zinterstore, zunion, zunionstore,];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,13 +77,28 @@ impl<'a> Input<'a> {
         self.found.as_ref().map_or(0, Collection::len)
     }
 
-    /// Returns all members, in no order.
-    fn members(&self) -> Result<Vec<Scored>, Refusal> {
-        let Some(found) = &self.found else { return Ok(Vec::new()) };
+    /// Calls `each` with all members, in no order.
+    fn each(
+        &self,
+        gathered: &mut Gathered,
+        mut each: impl FnMut(&[u8], f64, &mut Gathered) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Some(found) = &self.found else { return Ok(()) };
         let is_sorted = found.collection_type() == CollectionType::SortedSet;
-        let scored =
-            |(member, value): (Vec<u8>, Vec<u8>)| Ok((member, if is_sorted { score_of(&value)? } else { 1.0 }));
-        members::all(found)?.into_iter().map(scored).collect()
+        members::each(found, gathered, |member, value, gathered| {
+            each(member, if is_sorted { score_of(&value)? } else { 1.0 }, gathered)
+        })
+    }
+
+    /// Returns all members, in no order.
+    fn members(&self, gathered: &mut Gathered) -> Result<Vec<Scored>, Refusal> {
+        let mut members = Vec::new();
+        self.each(gathered, |member, score, gathered| {
+            gathered.add(member.len() + size_of::<Scored>())?;
+            members.push((member.to_vec(), score));
+            Ok(())
+        })?;
+        Ok(members)
     }
 
     fn score(&self, member: &[u8]) -> Result<Option<f64>, Refusal> {
@@ -147,7 +163,7 @@ impl<'a> Query<'a> {
                 b"withscores" if !stores && !counts_only => self.has_scores = true,
                 b"limit" if counts_only && following_count >= 1 => {
                     index += 1;
-                    self.limit = arguments::count(call.argument(index), 0, FixedError::NegativeLimit)?;
+                    self.limit = counts::at_least(0, call.argument(index), FixedError::NegativeLimit)?;
                 }
                 _ => return Err(Refusal::Syntax),
             }
@@ -157,32 +173,40 @@ impl<'a> Query<'a> {
     }
 
     /// Returns the members of the result, in their order.
-    fn members(&self) -> Result<Vec<Scored>, Refusal> {
+    fn members(&self, call: &Call<'_>) -> Result<Vec<Scored>, Refusal> {
+        let mut gathered = Gathered::of(call);
         let mut members = match self.operation {
-            Operation::Union => self.union()?,
-            Operation::Intersection => self.intersection(u64::MAX)?,
-            Operation::Difference => self.difference()?,
+            Operation::Union => self.union(&mut gathered)?,
+            Operation::Intersection => self.intersection(&mut gathered, u64::MAX)?,
+            Operation::Difference => self.difference(&mut gathered)?,
         };
         members.sort_by(|one, other| (one.1 + 0.0).total_cmp(&(other.1 + 0.0)).then_with(|| one.0.cmp(&other.0)));
         Ok(members)
     }
 
-    fn union(&self) -> Result<Vec<Scored>, Refusal> {
+    fn union(&self, gathered: &mut Gathered) -> Result<Vec<Scored>, Refusal> {
         let mut scores: HashMap<Vec<u8>, f64> = HashMap::new();
         for input in &self.inputs {
-            for (member, score) in input.members()? {
+            input.each(gathered, |member, score, gathered| {
                 let score = number_or_zero(input.weight * score);
-                scores.entry(member).and_modify(|sum| *sum = self.aggregate.of(*sum, score)).or_insert(score);
-            }
+                match scores.get_mut(member) {
+                    Some(sum) => *sum = self.aggregate.of(*sum, score),
+                    None => {
+                        gathered.add(member.len() + size_of::<Scored>())?;
+                        scores.insert(member.to_vec(), score);
+                    }
+                }
+                Ok(())
+            })?;
         }
         Ok(scores.into_iter().collect())
     }
 
     /// Returns at most `limit` members.
-    fn intersection(&self, limit: u64) -> Result<Vec<Scored>, Refusal> {
+    fn intersection(&self, gathered: &mut Gathered, limit: u64) -> Result<Vec<Scored>, Refusal> {
         let Some((smallest, others)) = self.inputs.split_first() else { return Ok(Vec::new()) };
         let mut members = Vec::new();
-        'members: for (member, score) in smallest.members()? {
+        'members: for (member, score) in smallest.members(gathered)? {
             if members.len() as u64 >= limit {
                 break;
             }
@@ -196,10 +220,10 @@ impl<'a> Query<'a> {
         Ok(members)
     }
 
-    fn difference(&self) -> Result<Vec<Scored>, Refusal> {
+    fn difference(&self, gathered: &mut Gathered) -> Result<Vec<Scored>, Refusal> {
         let Some((first, others)) = self.inputs.split_first() else { return Ok(Vec::new()) };
         let mut members = Vec::new();
-        'members: for (member, score) in first.members()? {
+        'members: for (member, score) in first.members(gathered)? {
             for other in others {
                 if other.score(&member)?.is_some() {
                     continue 'members;
@@ -213,12 +237,13 @@ impl<'a> Query<'a> {
 
 fn answer(call: &mut Call<'_>, operation: Operation) -> Result<(), Refusal> {
     let query = Query::parse(call, 1, operation)?;
-    replies::answer(call, &query.members()?, query.has_scores);
+    let members = query.members(call)?;
+    replies::answer(call, &members, query.has_scores);
     Ok(())
 }
 
 fn store(call: &mut Call<'_>, operation: Operation, event: &'static str) -> Result<(), Refusal> {
-    let members = Query::parse(call, 2, operation)?.members()?;
+    let members = Query::parse(call, 2, operation)?.members(call)?;
     replies::store(call, &members, event)
 }
 
@@ -249,7 +274,7 @@ fn zdiffstore(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn zintercard(call: &mut Call<'_>) -> Result<(), Refusal> {
     let query = Query::parse(call, 1, Operation::Intersection)?;
     let limit = if query.limit == 0 { u64::MAX } else { query.limit };
-    let count = query.intersection(limit)?.len();
+    let count = query.intersection(&mut Gathered::of(call), limit)?.len();
     call.reply.integer(count as i64);
     Ok(())
 }

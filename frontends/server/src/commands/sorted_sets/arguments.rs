@@ -61,12 +61,6 @@ fn text_bound(text: &[u8]) -> Option<Text> {
     })
 }
 
-/// Parses a number of at least `min`; `refusal` refuses any other.
-pub(super) fn count(text: &[u8], min: i64, refusal: impl Into<Refusal>) -> Result<u64, Refusal> {
-    let count = resp::parse_integer(text).filter(|count| *count >= min);
-    count.map(|count| count as u64).ok_or_else(|| refusal.into())
-}
-
 /// Returns the sorted set whose key is argument number `index`; `None` if the key does not exist.
 pub(super) fn sorted_set<'a>(call: &Call<'a>, index: usize) -> Result<Option<SortedSet<'a>>, Refusal> {
     Ok(call.collection(index, CollectionType::SortedSet)?.map(SortedSet::of))

@@ -3,7 +3,8 @@
 use std::ops::Bound;
 
 use crate::errors::Refusal;
-use crate::execution::call::REPLY_BYTES_MAX;
+use crate::execution::call::Call;
+use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::sorted_set::{self, Scored, SortedSet, Span};
 
 /// A range of a sorted set.
@@ -68,33 +69,49 @@ impl Text {
 
 impl Range {
     /// Returns the members in their order, or in reverse.
-    pub(super) fn read(&self, set: &SortedSet<'_>, limit: Limit, is_reverse: bool) -> Result<Vec<Scored>, Refusal> {
+    pub(super) fn read(
+        &self,
+        call: &Call<'_>,
+        set: &SortedSet<'_>,
+        limit: Limit,
+        is_reverse: bool,
+    ) -> Result<Vec<Scored>, Refusal> {
+        let mut gathered = Gathered::of(call);
         if let Range::Ranks(start, stop) = self {
-            return read_ranks(set, *start, *stop, is_reverse);
+            return read_ranks(&mut gathered, set, (*start, *stop), is_reverse);
         }
         let Ok(offset) = usize::try_from(limit.offset) else { return Ok(Vec::new()) };
         let count = usize::try_from(limit.count).unwrap_or(usize::MAX);
         match (self, self.span(set)?) {
             (_, Spanned::None) => Ok(Vec::new()),
-            (_, Spanned::Whole(span)) => collected(set.range(&span, is_reverse)?.skip(offset).take(count)),
+            (_, Spanned::Whole(span)) => {
+                collected(&mut gathered, set.range(&span, is_reverse)?.skip(offset).take(count))
+            }
             (Range::Members(low, high), Spanned::Mixed) => {
                 let begins = |member: &[u8]| if is_reverse { high.is_above(member) } else { low.is_below(member) };
                 let goes_on = |member: &[u8]| if is_reverse { low.is_below(member) } else { high.is_above(member) };
-                let all = set.range(&sorted_set::everything(), is_reverse)?;
+                // Any number of members may be before the range.
+                let mut before = Gathered::of(call);
+                let read = |item: Result<Scored, Refusal>| {
+                    let scored = item?;
+                    before.read(scored.0.len())?;
+                    Ok(scored)
+                };
+                let all = set.range(&sorted_set::everything(), is_reverse)?.map(read);
                 let all = all.skip_while(|item| item.as_ref().is_ok_and(|(member, _)| !begins(member)));
                 let some = all.take_while(|item| item.as_ref().map_or(true, |(member, _)| goes_on(member)));
-                collected(some.skip(offset).take(count))
+                collected(&mut gathered, some.skip(offset).take(count))
             }
             (_, Spanned::Mixed) => Ok(Vec::new()),
         }
     }
 
     /// Counts the members.
-    pub(super) fn count(&self, set: &SortedSet<'_>) -> Result<u64, Refusal> {
+    pub(super) fn count(&self, call: &Call<'_>, set: &SortedSet<'_>) -> Result<u64, Refusal> {
         match self.span(set)? {
             Spanned::None => Ok(0),
             Spanned::Whole(span) => set.count(&span),
-            Spanned::Mixed => Ok(self.read(set, Limit::NONE, false)?.len() as u64),
+            Spanned::Mixed => Ok(self.read(call, set, Limit::NONE, false)?.len() as u64),
         }
     }
 
@@ -132,7 +149,12 @@ fn end_of(set: &SortedSet<'_>, is_last: bool) -> Result<Option<Scored>, Refusal>
 }
 
 /// Reads from the nearer end.
-fn read_ranks(set: &SortedSet<'_>, start: i64, stop: i64, is_reverse: bool) -> Result<Vec<Scored>, Refusal> {
+fn read_ranks(
+    gathered: &mut Gathered,
+    set: &SortedSet<'_>,
+    (start, stop): (i64, i64),
+    is_reverse: bool,
+) -> Result<Vec<Scored>, Refusal> {
     let count = set.len() as i64;
     let from_start = |rank: i64| if rank < 0 { rank.saturating_add(count) } else { rank };
     let (start, stop) = (from_start(start).max(0), from_start(stop).min(count - 1));
@@ -143,22 +165,22 @@ fn read_ranks(set: &SortedSet<'_>, start: i64, stop: i64, is_reverse: bool) -> R
     let is_from_end = after < start;
     let skipped = start.min(after) as usize;
     let all = set.range(&sorted_set::everything(), is_reverse != is_from_end)?;
-    let mut read = collected(all.skip(skipped).take((stop - start + 1) as usize))?;
+    let mut read = collected(gathered, all.skip(skipped).take((stop - start + 1) as usize))?;
     if is_from_end {
         read.reverse();
     }
     Ok(read)
 }
 
-/// Collects members that one reply can hold.
-fn collected(members: impl Iterator<Item = Result<Scored, Refusal>>) -> Result<Vec<Scored>, Refusal> {
-    let (mut all, mut len_bytes) = (Vec::new(), 0);
+/// Collects members for a reply.
+fn collected(
+    gathered: &mut Gathered,
+    members: impl Iterator<Item = Result<Scored, Refusal>>,
+) -> Result<Vec<Scored>, Refusal> {
+    let mut all = Vec::new();
     for item in members {
         let scored = item?;
-        len_bytes += scored.0.len() + size_of::<Scored>();
-        if len_bytes > REPLY_BYTES_MAX {
-            return Err(Refusal::ReplyLength { len_bytes_max: REPLY_BYTES_MAX, accepts_limit: false });
-        }
+        gathered.read_and_add(scored.0.len() + size_of::<Scored>())?;
         all.push(scored);
     }
     Ok(all)

@@ -6,7 +6,7 @@ use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] =
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zrange, zrangebylex, zrangebyscore, zrangestore, zrevrange, zrevrangebylex, zrevrangebyscore,];
 
 /// How the ends of a range are given.
@@ -74,7 +74,7 @@ impl Query {
 
 fn answer(call: &mut Call<'_>, by: Option<By>, is_reverse: Option<bool>) -> Result<(), Refusal> {
     let wanted = Query { key: 1, by, is_reverse, accepts_scores: true }.parse(call)?;
-    let read = |set| wanted.range.read(&set, wanted.limit, wanted.is_reverse);
+    let read = |set| wanted.range.read(call, &set, wanted.limit, wanted.is_reverse);
     let members = sorted_set(call, 1)?.map_or(Ok(Vec::new()), read)?;
     replies::answer(call, &members, wanted.has_scores);
     Ok(())
@@ -106,7 +106,7 @@ fn zrevrangebylex(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn zrangestore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let wanted = Query { key: 2, by: None, is_reverse: None, accepts_scores: false }.parse(call)?;
-    let read = |set| wanted.range.read(&set, wanted.limit, wanted.is_reverse);
+    let read = |set| wanted.range.read(call, &set, wanted.limit, wanted.is_reverse);
     let members = sorted_set(call, 2)?.map_or(Ok(Vec::new()), read)?;
     replies::store(call, &members, "zrangestore")
 }

@@ -8,7 +8,7 @@ use crate::execution::call::{Call, Function};
 use crate::keyspace::collections::CollectionType;
 use crate::keyspace::collections::sorted_set::{Scored, score_of};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] =
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zcard, zcount, zlexcount, zmscore, zrandmember, zrank, zrevrank, zscan, zscore,];
 
 fn zcard(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -42,14 +42,14 @@ fn answer_score(call: &mut Call<'_>, score: Option<f64>) {
 
 fn zcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     let range = arguments::scores(call.argument(2), call.argument(3))?;
-    let count = sorted_set(call, 1)?.map_or(Ok(0), |set| range.count(&set))?;
+    let count = sorted_set(call, 1)?.map_or(Ok(0), |set| range.count(call, &set))?;
     call.reply.integer(count as i64);
     Ok(())
 }
 
 fn zlexcount(call: &mut Call<'_>) -> Result<(), Refusal> {
     let range = arguments::members(call.argument(2), call.argument(3))?;
-    let count = sorted_set(call, 1)?.map_or(Ok(0), |set| range.count(&set))?;
+    let count = sorted_set(call, 1)?.map_or(Ok(0), |set| range.count(call, &set))?;
     call.reply.integer(count as i64);
     Ok(())
 }
@@ -92,7 +92,7 @@ fn zrandmember(call: &mut Call<'_>) -> Result<(), Refusal> {
         return Err(Refusal::Syntax);
     }
     let found = call.collection(1, CollectionType::SortedSet)?;
-    let chosen = found.map_or(Ok(Vec::new()), |found| members::some(&found, count))?;
+    let chosen = found.map_or(Ok(Vec::new()), |found| members::some(call, &found, count))?;
     let chosen = chosen.into_iter().map(|(member, value)| Ok((member, score_of(&value)?)));
     let chosen = chosen.collect::<Result<Vec<Scored>, Refusal>>()?;
     replies::answer(call, &chosen, has_scores);

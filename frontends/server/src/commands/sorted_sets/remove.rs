@@ -8,7 +8,8 @@ use crate::keyspace::collections::Changes;
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet};
 use crate::observers::events::{GENERIC, ZSET};
 
-pub(super) const FUNCTIONS: &[(&str, Function)] = functions![zrem, zremrangebylex, zremrangebyrank, zremrangebyscore];
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
+    functions![zrem, zremrangebylex, zremrangebyrank, zremrangebyscore];
 
 /// Removes these members of the sorted set whose key is argument number `key`, in one step. If none is left, the key is
 /// deleted with all elements at once.
@@ -66,7 +67,7 @@ fn zrem(call: &mut Call<'_>) -> Result<(), Refusal> {
 fn remove_range(call: &mut Call<'_>, range: &Range, event: &'static str) -> Result<(), Refusal> {
     let mut count = 0;
     if let Some(set) = sorted_set(call, 1)? {
-        let members = range.read(&set, Limit::NONE, false)?;
+        let members = range.read(call, &set, Limit::NONE, false)?;
         count = members.len();
         remove(call, 1, set, &members, event)?;
     }

@@ -5,10 +5,11 @@
 //! keeps a placeholder session.
 //!
 //! Each row of the command table states the factors of the command's duration ([`Cost`]). From that and the current
-//! values, `weight` estimates whether a request is long. SAVE and DEBUG SLEEP get a thread each: SAVE runs once at a
-//! time, DEBUG SLEEP is for tests. All other jobs queue for one thread, which claims the job's keys ([`Claim`]) while
-//! it executes. So a transaction of several seconds is isolated as on a loop, and blocks only commands that use its
-//! keys, or all keys.
+//! values, `weight` estimates whether a request is long. A command on collections that turns out to be long, because
+//! its elements are, starts again in the background (`gathered`). SAVE and DEBUG SLEEP get a thread each: SAVE runs
+//! once at a time, DEBUG SLEEP is for tests. All other jobs queue for one thread, which claims the job's keys
+//! ([`Claim`]) while it executes. So a transaction of several seconds is isolated as on a loop, and blocks only
+//! commands that use its keys, or all keys.
 //!
 //! A command that is blocked by a claim also becomes a background job, however short, and queues behind the job that
 //! blocks it. The queue is first in, first out, and a client has at most one job in it. So a job waits only for jobs
@@ -61,9 +62,9 @@ impl QueuedJob {
                 let is_shared = thread == JobThread::Shared;
                 // Before the claim: a request that sees the claim also sees the script.
                 let _holder = client.session.may_run_script(entry).then(|| shared.scripts.hold(shared));
-                let has_collections = shared.keyspace.collections.exist();
-                let claim = || Claim::of(entry, &request, client.session).of_job(entry, &request, has_collections);
-                let _claimed = is_shared.then(|| shared.gate.claim(claim()));
+                let has_collections = || shared.keyspace.collections.exist();
+                let claim = || Claim::of_job(entry, &request, client.session, has_collections());
+                let _claimed = is_shared.then(|| shared.gate.claim(claim));
                 execute(&mut client, entry, request, &mut output);
                 if client.session.wants_collections {
                     // It was a script, which has had no effect.

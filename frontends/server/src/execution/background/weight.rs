@@ -13,10 +13,13 @@ use crate::shared::Shared;
 use command_table::{self as table, Cost, Entry, Touches, flag};
 
 /// A request of at least this estimate is long: several milliseconds.
-const LONG_BYTES_MIN: u64 = 8 << 20;
+pub(crate) const LONG_BYTES_MIN: u64 = 8 << 20;
 
 /// Maximum number of keys that a loop may visit.
 const KEY_COUNT_MAX: u64 = 1 << 14;
+
+/// What a key or an element counts for, without its bytes.
+pub(crate) const ELEMENT_BYTES: u64 = LONG_BYTES_MIN / KEY_COUNT_MAX;
 
 /// Longer than any number of bytes.
 const UNBOUNDED: u64 = u64::MAX;
@@ -81,12 +84,12 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
     let elements = || {
         let counts =
             entry.command.keys_of(request).map(|(index, _)| element_count(request.argument(index), db, shared));
-        counts.fold(0, u64::saturating_add).saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)
+        counts.fold(0, u64::saturating_add).saturating_mul(ELEMENT_BYTES)
     };
     // A negative number is that of members that may be equal.
     let requested = |index: usize| {
         let count = resp::parse_integer(request.argument(index)).map_or(0, i64::unsigned_abs);
-        count.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)
+        count.saturating_mul(ELEMENT_BYTES)
     };
     let held = || values().fold(0, u64::saturating_add);
     match entry.command.policy.cost {
@@ -95,7 +98,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
         Cost::Elements => elements(),
         Cost::ElementsWithin => match needed_elements(entry, request) {
             ..KEY_COUNT_MAX => 0,
-            needed => elements().min(needed.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)),
+            needed => elements().min(needed.saturating_mul(ELEMENT_BYTES)),
         },
         Cost::ElementsOver(count) if request.len() > count => elements().max(requested(count)),
         Cost::Popped(count) if request.len() > count && number(request.len() - 1) > KEY_COUNT_MAX => {
@@ -104,7 +107,7 @@ fn of_request(entry: Entry, request: &Request<'_>, db: Database, shared: &Shared
         Cost::Span(index) if span_of(request, index).is_none_or(|count| count > KEY_COUNT_MAX) => elements(),
         Cost::Trimmed(index) => {
             let count = trimmed_count(request, index, element_count(request.argument(1), db, shared));
-            count.saturating_mul(LONG_BYTES_MIN / KEY_COUNT_MAX)
+            count.saturating_mul(ELEMENT_BYTES)
         }
         Cost::ValuesIf(option) if request.len() > 3 && has_option(request, option) => held(),
         Cost::Bytes(index) => number(index).max(held()),

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use hikv::{Expiry, Item};
+use hikv::{Expiry, Item, Limits};
 
 use super::view::Changes;
 use super::{CollectionType, Edit, Record, View};
@@ -103,14 +103,28 @@ impl<'a> Collection<'a> {
     }
 
     /// Copies the collection to another key, which is neither a collection nor a string, perhaps in another database.
-    pub(crate) fn copy_to(&self, view: View<'a>, key: &[u8], changes: &mut Changes) -> Result<(), Refusal> {
+    /// Calls `read` with the length of each element, which may refuse it.
+    pub(crate) fn copy_to(
+        &self,
+        view: View<'a>,
+        key: &[u8],
+        changes: &mut Changes,
+        mut read: impl FnMut(usize) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
         view.layout.check_key(view.namespace, key)?;
         view.note_use()?;
         let id = view.new_id()?;
         let copy = Collection { view, key: key.to_vec(), record: Record { id, ..self.record }, expiry: self.expiry };
+        let mut len_bytes = 0;
         for item in self.elements()? {
             let (element, value) = item?;
-            changes.put(copy.element_key(&element), value, Expiry::NEVER);
+            read(element.len() + value.len())?;
+            let key = copy.element_key(&element);
+            len_bytes += Limits::batch_op_bytes(&key, &value);
+            if len_bytes > Limits::BATCH_BYTES_MAX {
+                return Err(hikv::Error::BatchTooLong { len_bytes }.into());
+            }
+            changes.put(key, value, Expiry::NEVER);
         }
         copy.put_record(changes);
         Ok(())

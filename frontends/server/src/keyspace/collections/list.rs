@@ -5,6 +5,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use hikv::{Expiry, Limits};
+
 use super::view::Changes;
 use super::{Collection, Edit, Record};
 use crate::errors::{FixedError, Refusal};
@@ -68,7 +70,7 @@ impl<'a> List<'a> {
         &self,
         indices: Range<u64>,
         is_reverse: bool,
-        mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+        mut each: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, Refusal>,
     ) -> Result<(), Refusal> {
         let Range { mut start, mut end } = indices;
         while start < end {
@@ -82,13 +84,13 @@ impl<'a> List<'a> {
             let first = self.0.record.first;
             let keys: Vec<_> =
                 group.iter().map(|index| self.0.element_key(&position(first.wrapping_add(*index)))).collect();
-            let (mut indices, mut flow, mut has_all) = (group.iter(), ControlFlow::Continue(()), true);
+            let (mut indices, mut flow, mut has_all) = (group.iter(), Ok(ControlFlow::Continue(())), true);
             self.0.view.items.multi_get_with(&keys, |value| match (indices.next(), value) {
-                _ if flow.is_break() => {}
+                _ if !matches!(flow, Ok(ControlFlow::Continue(()))) => {}
                 (Some(index), Some(value)) => flow = each(*index, value),
                 _ => has_all = false,
             })?;
-            if flow.is_break() {
+            if flow?.is_break() {
                 return Ok(());
             }
             if !has_all {
@@ -103,9 +105,23 @@ impl<'a> List<'a> {
         let mut values = Vec::new();
         self.each(indices, false, |_, value| {
             values.push(value.to_vec());
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(values)
+    }
+
+    /// Returns the elements at these indices unless they have more bytes than this.
+    fn values_up_to(&self, indices: Range<u64>, len_bytes_max: u64) -> Result<Option<Vec<Vec<u8>>>, Refusal> {
+        let (mut values, mut len_bytes) = (Vec::new(), 0);
+        self.each(indices, false, |_, value| {
+            len_bytes += value.len() as u64;
+            if len_bytes > len_bytes_max {
+                return Ok(ControlFlow::Break(()));
+            }
+            values.push(value.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((len_bytes <= len_bytes_max).then_some(values))
     }
 
     /// Begins a change.
@@ -117,28 +133,30 @@ impl<'a> List<'a> {
     pub(crate) fn keep(&self, kept: Range<u64>) -> Result<(), Refusal> {
         let mut changes = Changes::default();
         let (kept_count, removed_count) = (kept.end - kept.start, self.len() - (kept.end - kept.start));
-        if removed_count <= REMOVED_COUNT_MAX.max(kept_count) {
-            let mut edit = self.edit();
-            (0..kept.start).for_each(|_| edit.cut(End::Left));
-            (kept.end..self.len()).for_each(|_| edit.cut(End::Right));
-            edit.finish(&mut changes)?;
-        } else {
-            // The elements that stay are fewer: they are written again.
-            let values = self.values(kept)?;
-            self.0.delete(&mut changes);
-            if !values.is_empty() {
-                let record = Record { id: self.0.view.new_id()?, count: 0, ..self.0.record };
-                let mut renewed = Collection { record, ..self.0.clone() };
-                for value in values {
-                    changes.put(
-                        renewed.element_key(&position(record.first.wrapping_add(renewed.record.count))),
-                        value,
-                        hikv::Expiry::NEVER,
-                    );
-                    renewed.record.count += 1;
+        let is_rewritten = removed_count > REMOVED_COUNT_MAX.max(kept_count);
+        let removal_bytes = removed_count.saturating_mul(Limits::BATCH_OP_BYTES);
+        let rewritten = if is_rewritten { self.values_up_to(kept.clone(), removal_bytes)? } else { None };
+        match rewritten {
+            None => {
+                let mut edit = self.edit();
+                (0..kept.start).for_each(|_| edit.cut(End::Left));
+                (kept.end..self.len()).for_each(|_| edit.cut(End::Right));
+                edit.finish(&mut changes)?;
+            }
+            // The elements that stay are fewer, and not long: they are written again.
+            Some(values) => {
+                self.0.delete(&mut changes);
+                if !values.is_empty() {
+                    let record = Record { id: self.0.view.new_id()?, count: 0, ..self.0.record };
+                    let mut renewed = Collection { record, ..self.0.clone() };
+                    for value in values {
+                        let at = position(record.first.wrapping_add(renewed.record.count));
+                        changes.put(renewed.element_key(&at), value, Expiry::NEVER);
+                        renewed.record.count += 1;
+                    }
+                    renewed.record.end = record.first.wrapping_add(renewed.record.count);
+                    renewed.put_record(&mut changes);
                 }
-                renewed.record.end = record.first.wrapping_add(renewed.record.count);
-                renewed.put_record(&mut changes);
             }
         }
         changes.write(self.0.view.items)
