@@ -1,7 +1,9 @@
 package io.hikv;
 
 import static io.hikv.Stores.bytes;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.AbstractCollection;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
@@ -40,6 +43,28 @@ class RefusalsTest {
     private static void refused(Class<? extends Exception> kind, String text, Executable call) {
         Exception e = assertThrows(kind, call);
         assertTrue(e.getMessage().contains(text), () -> "'" + e.getMessage() + "' does not contain '" + text + "'");
+    }
+
+    /** A set that another thread changes may count other keys than it returns. */
+    @Test
+    void aCollectionWithAWrongSizeIsReadAsItsIteratorReturnsIt() {
+        store.put(A, A);
+        for (int size : new int[] {0, 1 << 20}) {
+            List<byte[]> found = store.getAll(new AbstractCollection<>() {
+                @Override
+                public Iterator<byte[]> iterator() {
+                    return List.of(A, bytes("b")).iterator();
+                }
+
+                @Override
+                public int size() {
+                    return size;
+                }
+            });
+            assertEquals(2, found.size());
+            assertArrayEquals(A, found.get(0));
+            assertNull(found.get(1));
+        }
     }
 
     @Test
