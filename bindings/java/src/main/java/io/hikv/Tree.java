@@ -313,9 +313,7 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the items
      */
     public Iterable<Item> items(Range range) {
-        Source source = Source.shared(this, this);
-        Objects.requireNonNull(range, "the range is null");
-        return () -> new Items(source, range);
+        return Source.shared(this, this).items(range);
     }
 
     /**

@@ -15,30 +15,12 @@ import java.util.AbstractCollection;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Arguments and calls that are refused, with a text that names the cause. */
-class RefusalsTest {
+class RefusalsTest extends WithStore {
     private static final byte[] A = bytes("a");
-
-    @TempDir
-    Path dir;
-
-    private Store store;
-
-    @BeforeEach
-    void open() {
-        store = Stores.open(dir.resolve("store"));
-    }
-
-    @AfterEach
-    void close() {
-        store.close();
-    }
 
     private static void refused(Class<? extends Exception> kind, String text, Executable call) {
         Exception e = assertThrows(kind, call);
