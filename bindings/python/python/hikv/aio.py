@@ -71,7 +71,8 @@ class _Threads:
             last()
 
         if self._ended is None:
-            self._ended = asyncio.ensure_future(asyncio.to_thread(end))
+            # Not a task, which an ending loop would cancel before it has begun.
+            self._ended = asyncio.get_running_loop().run_in_executor(None, end)
         # A cancelled close goes on: nothing else would end the threads.
         await asyncio.shield(self._ended)
 
