@@ -15,6 +15,7 @@ import java.util.AbstractCollection;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -83,6 +84,31 @@ class RefusalsTest extends WithStore {
         refused(IllegalArgumentException.class, "", () -> store.increment(A, 1));
         refused(IllegalArgumentException.class, "", () -> store.tree(""));
         assertEquals(1, store.size());
+    }
+
+    /** Half of a character has no bytes of its own, and would name another tree. */
+    @Test
+    void textThatIsNotUnicodeIsNamed() {
+        store.tree("?").close();
+        refused(IllegalArgumentException.class, "\uD800", () -> store.tree("\uD800"));
+        refused(IllegalArgumentException.class, "\uD800", () -> store.dropTree("\uD800"));
+        refused(IllegalArgumentException.class, "\uD800", () -> new WriteBatch().in("\uD800"));
+        refused(NullPointerException.class, "name", () -> store.tree(null));
+        assertEquals(List.of("?"), store.trees());
+    }
+
+    @Test
+    void aPathThatJavaCannotDecodeIsRefused() throws Exception {
+        Path parent = Files.createDirectory(dir.resolve("parent"));
+        new ProcessBuilder("sh", "-c", "mkdir \"$(printf 'd\\377')\"").directory(parent.toFile()).start().waitFor();
+        try (Stream<Path> found = Files.list(parent)) {
+            Path undecoded = found.findFirst().orElseThrow();
+            refused(IllegalArgumentException.class, "cannot decode", () -> Stores.open(undecoded));
+            refused(IllegalArgumentException.class, "cannot decode", () -> store.backup(undecoded.resolve("copy")));
+        }
+        try (Stream<Path> found = Files.list(parent)) {
+            assertEquals(1, found.count());
+        }
     }
 
     @Test
