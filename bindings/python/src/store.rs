@@ -103,7 +103,7 @@ impl Store {
         read.ok_or_else(errors::closed)
     }
 
-    /// Whether writes of keys do not wait for a disk.
+    /// Returns true if writes of keys wait for no disk.
     #[getter]
     fn _is_in_memory(&self) -> bool {
         self.is_in_memory

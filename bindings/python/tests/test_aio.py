@@ -202,6 +202,26 @@ def test_cancelled_while_it_runs(place):
         assert store[b"key"] == b"done"
 
 
+def test_close_that_the_end_of_the_loop_cancels(place):
+    """The loop ends before the close has begun, and cancels all tasks."""
+    closed = []
+
+    async def test():
+        stack = contextlib.AsyncExitStack()
+        store = await stack.enter_async_context(hikv.aio.open(place))
+        await store.put(b"key", b"value")
+        closed.append(store)
+        # Begun by the loop only after this coroutine has ended.
+        closed.append(asyncio.ensure_future(stack.aclose()))
+
+    asyncio.run(test())
+    store, closing = closed
+    assert closing.cancelled()
+    assert store.closed
+    with hikv.Store(place, create=False) as store:
+        assert store[b"key"] == b"value"
+
+
 def test_cancelled_iteration(place):
     """No item is lost or returned twice, in whichever step the iteration is cancelled."""
 

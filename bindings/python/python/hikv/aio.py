@@ -6,7 +6,7 @@ writes of a store in memory. Everything else runs on threads of the store, so wr
 a disk are not deferred on the loop's thread, as reads are: a few deferred writes wait all the same, for a full log or a
 longer file.
 
-A cancelled write has happened entirely or not at all, and which of them, the caller learns only from a read. A call that
+A cancelled write has happened entirely or not at all; only a read shows which. A call that
 already runs on a thread runs to its end; `close` waits for it. A cancelled iteration loses no item: the next step
 returns the one that the cancelled step was waiting for.
 """
@@ -71,7 +71,8 @@ class _Threads:
             last()
 
         if self._ended is None:
-            self._ended = asyncio.ensure_future(asyncio.to_thread(end))
+            # Not a task, which an ending loop would cancel before it has begun.
+            self._ended = asyncio.get_running_loop().run_in_executor(None, end)
         # A cancelled close goes on: nothing else would end the threads.
         await asyncio.shield(self._ended)
 
@@ -317,7 +318,7 @@ class Store(Tree):
 
     @property
     def closed(self) -> bool:
-        """Whether the store is closed."""
+        """True once the store is closed."""
         return self._whole.closed
 
     async def close(self) -> None:

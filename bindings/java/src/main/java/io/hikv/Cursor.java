@@ -8,12 +8,9 @@ import java.util.NoSuchElementException;
  * needs no {@code close}.
  */
 public final class Cursor {
-    private static final int PAGE_FIRST = 1 << 10;
-    private static final int PAGE_MAX = 64 << 10;
-
     private final Source source;
     private Page page;
-    private int pageBytes;
+    private int pageLen;
     private boolean isBackward;
     private boolean isValid;
 
@@ -23,12 +20,12 @@ public final class Cursor {
 
     /** Goes to the first item. */
     public void seekToFirst() {
-        place(Range.all(), PAGE_FIRST);
+        place(Range.all(), Page.LEN_FIRST);
     }
 
     /** Goes to the last item. */
     public void seekToLast() {
-        place(Range.all().reversed(), PAGE_FIRST);
+        place(Range.all().reversed(), Page.LEN_FIRST);
     }
 
     /**
@@ -37,7 +34,7 @@ public final class Cursor {
      * @param key the key
      */
     public void seek(byte[] key) {
-        place(Range.all().from(key), PAGE_FIRST);
+        place(Range.all().from(key), Page.LEN_FIRST);
     }
 
     /**
@@ -46,7 +43,7 @@ public final class Cursor {
      * @param key the key
      */
     public void seekForPrev(byte[] key) {
-        place(Range.all().through(key).reversed(), PAGE_FIRST);
+        place(Range.all().through(key).reversed(), Page.LEN_FIRST);
     }
 
     /** Goes to the next item. */
@@ -108,15 +105,15 @@ public final class Cursor {
             }
         }
         byte[] key = page.key();
-        int bytes = backward == isBackward ? Math.min(4 * pageBytes, PAGE_MAX) : PAGE_FIRST;
-        place(backward ? Range.all().to(key).reversed() : Range.all().after(key), bytes);
+        int len = backward == isBackward ? Page.lenAfter(pageLen) : Page.LEN_FIRST;
+        place(backward ? Range.all().to(key).reversed() : Range.all().after(key), len);
     }
 
-    private void place(Range range, int bytes) {
+    private void place(Range range, int len) {
         // If the page cannot be read, the cursor is at no item.
         isValid = false;
-        page = source.read(range, bytes);
-        pageBytes = bytes;
+        page = source.read(range, len);
+        pageLen = len;
         isBackward = range.isReversed();
         isValid = page != null && page.next();
     }

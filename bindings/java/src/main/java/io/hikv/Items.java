@@ -8,14 +8,10 @@ import java.util.NoSuchElementException;
  * the last key. So it needs no {@code close}.
  */
 final class Items implements Iterator<Item> {
-    /** The first page is small, for a caller that needs only an item. */
-    private static final int PAGE_FIRST = 1 << 10;
-    private static final int PAGE_MAX = 64 << 10;
-
     private final Source source;
     private Range rest;
     private long left;
-    private int pageBytes = PAGE_FIRST;
+    private int pageLen = Page.LEN_FIRST;
     private Page page;
     private Item next;
     private boolean hasEnded;
@@ -56,11 +52,11 @@ final class Items implements Iterator<Item> {
             if (page != null) {
                 rest = rest.behind(page.key());
             }
-            page = source.read(rest.limit(left), pageBytes);
+            page = source.read(rest.limit(left), pageLen);
             if (page == null || !page.next()) {
                 return null;
             }
-            pageBytes = Math.min(4 * pageBytes, PAGE_MAX);
+            pageLen = Page.lenAfter(pageLen);
         }
         left--;
         return new Item(page.key(), page.value());

@@ -73,15 +73,19 @@ final class Library {
             // By this user, as the next lines find out.
         }
         // A new directory shows who this user is to the file system.
-        Path own = Files.createTempDirectory("hikv-");
-        boolean isShared = isPrivate(shared, own);
-        Path target = (isShared ? shared : own).resolve(NAME);
-        if (!isShared || !isIntact(target, library)) {
-            Files.move(Files.write(own.resolve("new"), library), target, StandardCopyOption.ATOMIC_MOVE);
+        Path own = Files.createTempDirectory(temporary(), "hikv-");
+        Path unshared = own.resolve(NAME);
+        // In the reverse order: the file, then the directory. A file that was not written completely is one of them.
+        own.toFile().deleteOnExit();
+        unshared.toFile().deleteOnExit();
+        if (!isPrivate(shared, own)) {
+            return Files.write(unshared, library);
         }
-        if (isShared) {
-            Files.delete(own);
+        Path target = shared.resolve(NAME);
+        if (!isIntact(target, library)) {
+            Files.move(Files.write(unshared, library), target, StandardCopyOption.ATOMIC_MOVE);
         }
+        Files.delete(own);
         return target;
     }
 

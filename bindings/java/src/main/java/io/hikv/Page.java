@@ -9,6 +9,10 @@ import java.util.Arrays;
 final class Page {
     private static final VarHandle LEN = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final int HEAD = 2 * Integer.BYTES;
+    private static final int LEN_MAX = 64 << 10;
+
+    /** The length of a first page: small, for a caller that needs only an item. */
+    static final int LEN_FIRST = 1 << 10;
 
     private final byte[] bytes;
     private final boolean hasMore;
@@ -23,6 +27,11 @@ final class Page {
     Page(byte[] bytes, boolean hasMore) {
         this.bytes = bytes;
         this.hasMore = hasMore;
+    }
+
+    /** Returns the length of the page behind one of this length. */
+    static int lenAfter(int len) {
+        return Math.min(4 * len, LEN_MAX);
     }
 
     /** Goes to the next item. Returns false if there is none. */

@@ -1,7 +1,5 @@
 package io.hikv;
 
-import java.util.Objects;
-
 /**
  * A view of one moment of a store. All threads may use it at the same time. The engine {@link Engine#HIKV} has
  * snapshots.
@@ -59,9 +57,7 @@ public final class Snapshot extends Part implements AutoCloseable {
      * @return the items
      */
     public Iterable<Item> items(Tree tree, Range range) {
-        Source source = Source.shared(this, Objects.requireNonNull(tree, "the tree is null"));
-        Objects.requireNonNull(range, "the range is null");
-        return () -> new Items(source, range);
+        return Source.shared(this, tree).items(range);
     }
 
     /**
@@ -71,7 +67,7 @@ public final class Snapshot extends Part implements AutoCloseable {
      * @return the cursor
      */
     public Cursor cursor(Tree tree) {
-        return new Cursor(Source.shared(this, Objects.requireNonNull(tree, "the tree is null")));
+        return new Cursor(Source.shared(this, tree));
     }
 
     /** Closes the snapshot, after the calls of other threads on it have ended. */

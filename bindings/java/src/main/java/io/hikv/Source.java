@@ -1,5 +1,7 @@
 package io.hikv;
 
+import java.util.Objects;
+
 /**
  * A tree, or a view of one, whose ranges can be read.
  *
@@ -9,6 +11,10 @@ package io.hikv;
  * @param isLocked true if one thread at a time may use the view
  */
 record Source(int op, Part view, Tree tree, boolean isLocked) {
+    Source {
+        Objects.requireNonNull(tree, "the tree is null");
+    }
+
     /** A source of which threads may read several pages at the same time. */
     static Source shared(Part view, Tree tree) {
         return new Source(Op.SCAN, view, tree, false);
@@ -16,6 +22,12 @@ record Source(int op, Part view, Tree tree, boolean isLocked) {
 
     static Source of(Transaction transaction, Tree tree) {
         return new Source(Op.TX_SCAN, transaction, tree, true);
+    }
+
+    /** Returns the items of a range. */
+    Iterable<Item> items(Range range) {
+        Objects.requireNonNull(range, "the range is null");
+        return () -> new Items(this, range);
     }
 
     /**

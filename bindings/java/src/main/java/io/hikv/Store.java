@@ -43,15 +43,11 @@ public final class Store extends Tree {
         byte[] encoded = options.encoded();
         Call call = Call.alone();
         try {
-            long store = call.keyAndValue(bytes(path.toString()), encoded).number(Op.OPEN, 0);
+            long store = call.keyAndValue(Text.path(path), encoded).number(Op.OPEN, 0);
             return new Store(Handle.ofStore(store));
         } finally {
             call.end();
         }
-    }
-
-    private static byte[] bytes(String text) {
-        return text.getBytes(StandardCharsets.UTF_8);
     }
 
     /**
@@ -78,7 +74,7 @@ public final class Store extends Tree {
     private Tree tree(String name, int flags) {
         Call call = Call.on(this);
         try {
-            return new Tree(handle.tree(call.key(bytes(name)).number(Op.TREE_OPEN, flags)), this);
+            return new Tree(handle.tree(call.key(Text.name(name)).number(Op.TREE_OPEN, flags)), this);
         } finally {
             call.end(this);
         }
@@ -112,7 +108,7 @@ public final class Store extends Tree {
     public void renameTree(String from, String to) {
         Call call = Call.on(this);
         try {
-            call.keyAndValue(bytes(from), bytes(to)).done(Op.TREE_RENAME, 0);
+            call.keyAndValue(Text.name(from), Text.name(to)).done(Op.TREE_RENAME, 0);
         } finally {
             call.end(this);
         }
@@ -127,7 +123,7 @@ public final class Store extends Tree {
     public void swapTrees(String a, String b) {
         Call call = Call.on(this);
         try {
-            call.keyAndValue(bytes(a), bytes(b)).done(Op.TREE_SWAP, 0);
+            call.keyAndValue(Text.name(a), Text.name(b)).done(Op.TREE_SWAP, 0);
         } finally {
             call.end(this);
         }
@@ -141,7 +137,7 @@ public final class Store extends Tree {
     public void dropTree(String name) {
         Call call = Call.on(this);
         try {
-            call.key(bytes(name)).done(Op.TREE_DROP, 0);
+            call.key(Text.name(name)).done(Op.TREE_DROP, 0);
         } finally {
             call.end(this);
         }
@@ -230,7 +226,7 @@ public final class Store extends Tree {
     public void backup(Path place) {
         Call call = Call.on(this);
         try {
-            call.key(bytes(place.toString())).done(Op.BACKUP, 0);
+            call.key(Text.path(place)).done(Op.BACKUP, 0);
         } finally {
             call.end(this);
         }

@@ -1,7 +1,5 @@
 package io.hikv;
 
-import java.util.Objects;
-
 /**
  * Reads and writes that happen as one step. Its reads see its own writes. {@link #commit} fails with
  * {@link HikvException.Conflict} if a key or range that it has read has changed.
@@ -112,9 +110,7 @@ public final class Transaction extends Part implements AutoCloseable {
      * @return the items
      */
     public Iterable<Item> items(Tree tree, Range range) {
-        Source source = Source.of(this, Objects.requireNonNull(tree, "the tree is null"));
-        Objects.requireNonNull(range, "the range is null");
-        return () -> new Items(source, range);
+        return Source.of(this, tree).items(range);
     }
 
     /**

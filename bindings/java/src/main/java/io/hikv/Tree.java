@@ -68,7 +68,10 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
     public List<byte[]> getAll(Collection<byte[]> keys) {
         ByteArrayOutputStream packed = new ByteArrayOutputStream();
         ByteBuffer len = ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.nativeOrder());
+        // Not keys.size(), which another thread may change: the native half reads as many keys as it is promised.
+        int count = 0;
         for (byte[] key : keys) {
+            count++;
             len.putInt(0, Objects.requireNonNull(key, "a key is null").length);
             packed.writeBytes(len.array());
             packed.writeBytes(key);
@@ -76,12 +79,12 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
         Page page;
         Call call = Call.on(this);
         try {
-            int found = call.key(packed.toByteArray()).fill(Op.MULTI_GET, keys.size());
+            int found = call.key(packed.toByteArray()).fill(Op.MULTI_GET, count);
             page = new Page(call.bytes(0, found), false);
         } finally {
             call.end(this);
         }
-        List<byte[]> values = new ArrayList<>(keys.size());
+        List<byte[]> values = new ArrayList<>(count);
         while (page.next()) {
             values.add(page.value());
         }
@@ -310,9 +313,7 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * @return the items
      */
     public Iterable<Item> items(Range range) {
-        Source source = Source.shared(this, this);
-        Objects.requireNonNull(range, "the range is null");
-        return () -> new Items(source, range);
+        return Source.shared(this, this).items(range);
     }
 
     /**

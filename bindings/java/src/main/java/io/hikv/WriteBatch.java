@@ -3,7 +3,6 @@ package io.hikv;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.Objects;
@@ -102,7 +101,7 @@ public final class WriteBatch {
      * @return this
      */
     public WriteBatch in(String tree) {
-        return add(TREE, tree.getBytes(StandardCharsets.UTF_8), NONE);
+        return add(TREE, Text.name(tree), NONE);
     }
 
     /**

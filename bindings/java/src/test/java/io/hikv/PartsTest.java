@@ -9,35 +9,16 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Trees, snapshots, transactions, expiry, backups. */
-class PartsTest {
-    @TempDir
-    Path dir;
-
-    private Store store;
-
-    @BeforeEach
-    void open() {
-        store = Stores.open(dir.resolve("store"));
-    }
-
-    @AfterEach
-    void close() {
-        store.close();
-    }
-
+class PartsTest extends WithStore {
     @Test
     void treesHaveTheirOwnKeys() {
         try (Tree jobs = store.tree("jobs"); Tree users = store.tree("users")) {

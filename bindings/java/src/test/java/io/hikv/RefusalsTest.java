@@ -1,7 +1,9 @@
 package io.hikv;
 
 import static io.hikv.Stores.bytes;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,37 +11,43 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.AbstractCollection;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Arguments and calls that are refused, with a text that names the cause. */
-class RefusalsTest {
+class RefusalsTest extends WithStore {
     private static final byte[] A = bytes("a");
-
-    @TempDir
-    Path dir;
-
-    private Store store;
-
-    @BeforeEach
-    void open() {
-        store = Stores.open(dir.resolve("store"));
-    }
-
-    @AfterEach
-    void close() {
-        store.close();
-    }
 
     private static void refused(Class<? extends Exception> kind, String text, Executable call) {
         Exception e = assertThrows(kind, call);
         assertTrue(e.getMessage().contains(text), () -> "'" + e.getMessage() + "' does not contain '" + text + "'");
+    }
+
+    /** A set that another thread changes may count other keys than it returns. */
+    @Test
+    void aCollectionWithAWrongSizeIsReadAsItsIteratorReturnsIt() {
+        store.put(A, A);
+        for (int size : new int[] {0, 1 << 20}) {
+            List<byte[]> found = store.getAll(new AbstractCollection<>() {
+                @Override
+                public Iterator<byte[]> iterator() {
+                    return List.of(A, bytes("b")).iterator();
+                }
+
+                @Override
+                public int size() {
+                    return size;
+                }
+            });
+            assertEquals(2, found.size());
+            assertArrayEquals(A, found.get(0));
+            assertNull(found.get(1));
+        }
     }
 
     @Test
@@ -76,6 +84,31 @@ class RefusalsTest {
         refused(IllegalArgumentException.class, "", () -> store.increment(A, 1));
         refused(IllegalArgumentException.class, "", () -> store.tree(""));
         assertEquals(1, store.size());
+    }
+
+    /** Half of a character has no bytes of its own, and would name another tree. */
+    @Test
+    void textThatIsNotUnicodeIsNamed() {
+        store.tree("?").close();
+        refused(IllegalArgumentException.class, "\uD800", () -> store.tree("\uD800"));
+        refused(IllegalArgumentException.class, "\uD800", () -> store.dropTree("\uD800"));
+        refused(IllegalArgumentException.class, "\uD800", () -> new WriteBatch().in("\uD800"));
+        refused(NullPointerException.class, "name", () -> store.tree(null));
+        assertEquals(List.of("?"), store.trees());
+    }
+
+    @Test
+    void aPathThatJavaCannotDecodeIsRefused() throws Exception {
+        Path parent = Files.createDirectory(dir.resolve("parent"));
+        new ProcessBuilder("sh", "-c", "mkdir \"$(printf 'd\\377')\"").directory(parent.toFile()).start().waitFor();
+        try (Stream<Path> found = Files.list(parent)) {
+            Path undecoded = found.findFirst().orElseThrow();
+            refused(IllegalArgumentException.class, "cannot decode", () -> Stores.open(undecoded));
+            refused(IllegalArgumentException.class, "cannot decode", () -> store.backup(undecoded.resolve("copy")));
+        }
+        try (Stream<Path> found = Files.list(parent)) {
+            assertEquals(1, found.count());
+        }
     }
 
     @Test

@@ -10,32 +10,13 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.NoSuchElementException;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** The keys of a store. */
-class StoreTest {
-    @TempDir
-    Path dir;
-
-    private Store store;
-
-    @BeforeEach
-    void open() {
-        store = Stores.open(dir);
-    }
-
-    @AfterEach
-    void close() {
-        store.close();
-    }
-
+class StoreTest extends WithStore {
     @Test
     void valuesAreReadAsTheyWereWritten() {
         assertNull(store.get(bytes("a")));
@@ -233,7 +214,7 @@ class StoreTest {
         store.close();
         store.close();
         assertThrows(HikvException.Missing.class, () -> Store.open(dir.resolve("none"), new Options().create(false)));
-        store = Store.open(dir, new Options().create(false).durability(Durability.PROCESS));
+        store = Store.open(dir.resolve("store"), new Options().create(false).durability(Durability.PROCESS));
         assertArrayEquals(bytes("1"), store.get(bytes("a")));
     }
 }

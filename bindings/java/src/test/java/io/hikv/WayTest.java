@@ -33,8 +33,13 @@ class WayTest {
 
     /** Runs the program with options of Java. Returns what it prints. */
     private String run(String... options) throws Exception {
+        return runThrough(List.of(), options);
+    }
+
+    /** Runs the program through a command. */
+    private String runThrough(List<String> through, String... options) throws Exception {
         Files.writeString(dir.resolve("Program.java"), PROGRAM);
-        List<String> command = new ArrayList<>();
+        List<String> command = new ArrayList<>(through);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of(options));
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), "Program.java"));
@@ -94,6 +99,19 @@ class WayTest {
         Files.setPosixFilePermissions(unpacked, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertContains(run(option), "size 0");
         assertEquals("changed", Files.readString(library));
+        // The copy that was used ends with its process.
+        assertEquals(unpacked, onlyEntry(temporary));
+    }
+
+    @Test
+    void aLibraryThatDoesNotFitIsNamedAndLeavesNoPart() throws Exception {
+        Path temporary = Files.createDirectory(dir.resolve("temporary"));
+        List<String> limited = List.of("bash", "-c", "ulimit -f 512; exec \"$@\"", "limited");
+        assertContains(runThrough(limited, "-Djava.io.tmpdir=" + temporary), "cannot be unpacked to " + temporary);
+        try (Stream<Path> left = Files.walk(temporary)) {
+            assertEquals(List.of(), left.filter(Files::isRegularFile).toList());
+        }
+        assertContains(run("-Djava.io.tmpdir=" + temporary), "size 0");
     }
 
     private static Path onlyEntry(Path directory) throws IOException {

@@ -5,6 +5,7 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.state.KeyValueIterator;
 
 /** An iterator over the items of a supplier. It ends at null, or when the state is closed; it holds nothing. */
@@ -42,7 +43,12 @@ class Peeking<K, V> implements KeyValueIterator<K, V> {
             return false;
         }
         if (ahead == null) {
-            ahead = source.get();
+            try {
+                ahead = source.get();
+            } catch (InvalidStateStoreException e) {
+                // Closed since the question above.
+                return false;
+            }
         }
         return ahead != null;
     }

@@ -1,6 +1,7 @@
 package io.hikv.kafka;
 
 import io.hikv.Durability;
+import io.hikv.HikvException;
 import io.hikv.Options;
 import io.hikv.Store;
 import io.hikv.Tree;
@@ -34,16 +35,29 @@ final class SharedStore implements AutoCloseable {
 
     private SharedStore(Path directory) {
         this.directory = directory;
-        Path file = directory.resolve(FILE);
-        if (!Files.exists(file)) {
-            // A store that is made without asking for less than the storage allows has a journal on a disk.
-            Store.open(file).close();
-        }
-        store = Store.open(file, new Options().create(false).durability(Durability.PROCESS));
-        for (String tree : trees()) {
-            if (!Files.exists(directory.resolve(tree))) {
-                store.dropTree(tree);
+        store = openFile(directory.resolve(FILE));
+        try {
+            for (String tree : trees()) {
+                // A mark that cannot be looked for may exist.
+                if (Files.notExists(directory.resolve(tree))) {
+                    store.dropTree(tree);
+                }
             }
+        } catch (RuntimeException e) {
+            store.close();
+            throw e;
+        }
+    }
+
+    private static Store openFile(Path file) {
+        Options options = new Options().create(false).durability(Durability.PROCESS);
+        try {
+            return Store.open(file, options);
+        } catch (HikvException.Missing e) {
+            // None, or the directory of a process that was killed before it had made one. A store that is made without
+            // asking for less than the storage allows has a journal on a disk.
+            Store.open(file).close();
+            return Store.open(file, options);
         }
     }
 

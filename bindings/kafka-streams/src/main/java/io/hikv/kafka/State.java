@@ -1,5 +1,6 @@
 package io.hikv.kafka;
 
+import io.hikv.ClosedException;
 import io.hikv.Item;
 import io.hikv.Range;
 import io.hikv.Tree;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.query.Position;
 import org.apache.kafka.streams.state.internals.PositionSerde;
 
@@ -72,7 +74,7 @@ final class State implements AutoCloseable {
     byte[] get(byte[] key) {
         byte[] stored = item(key);
         Waiting writes = waiting;
-        return writes.contains(stored) ? writes.get(stored) : tree.get(stored);
+        return writes.contains(stored) ? writes.get(stored) : read(() -> tree.get(stored));
     }
 
     /** Puts a value, or deletes the key if the value is null. */
@@ -95,9 +97,9 @@ final class State implements AutoCloseable {
         Waiting writes = waiting;
         Range range = Range.between(from, to);
         Iterator<Item> items = tree.items(forward ? range : range.reversed()).iterator();
-        Supplier<KeyValue<byte[], byte[]>> merged = writes.over(items, from, to, forward);
+        Supplier<KeyValue<byte[], byte[]>> merged = read(() -> writes.over(items, from, to, forward));
         return () -> {
-            KeyValue<byte[], byte[]> found = merged.get();
+            KeyValue<byte[], byte[]> found = read(merged);
             return found == null
                 ? null
                 : KeyValue.pair(Arrays.copyOfRange(found.key, 1, found.key.length), found.value);
@@ -111,11 +113,13 @@ final class State implements AutoCloseable {
 
     /** Returns the number of items. Those that are written again, and wait for it, count twice. */
     long size() {
-        long size = tree.size() + waiting.size();
-        for (Item meta : tree.items(Range.prefix(new byte[] {META}).keysOnly())) {
-            size--;
-        }
-        return size;
+        return read(() -> {
+            long size = tree.size() + waiting.size();
+            for (Item meta : tree.items(Range.prefix(new byte[] {META}).keysOnly())) {
+                size--;
+            }
+            return size;
+        });
     }
 
     /** Returns the bytes of the writes that wait for a commit. */
@@ -164,6 +168,15 @@ final class State implements AutoCloseable {
         isOpen = false;
         tree.close();
         shared.close();
+    }
+
+    /** Reads the tree, which another thread may close at any time. */
+    private static <T> T read(Supplier<T> reading) {
+        try {
+            return reading.get();
+        } catch (ClosedException e) {
+            throw new InvalidStateStoreException("the store was closed by another thread", e);
+        }
     }
 
     private void write(WriteBatch batch) {

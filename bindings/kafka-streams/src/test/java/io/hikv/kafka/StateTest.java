@@ -3,7 +3,9 @@ package io.hikv.kafka;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +18,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.query.Position;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -125,6 +128,18 @@ class StateTest {
         }
     }
 
+    /** A process that was killed while it made its store has left a directory without one. */
+    @Test
+    void aStoreThatWasNotMadeIsMade() throws Exception {
+        Files.createDirectory(dir.resolve("state.hikv"));
+        try (State state = open(Mode.AT_LEAST_ONCE, "store")) {
+            state.commit(Map.of(PARTITION, 1L));
+        }
+        try (State state = open(Mode.AT_LEAST_ONCE, "store")) {
+            assertEquals(1L, state.committedOffset(PARTITION));
+        }
+    }
+
     @Test
     void aTaskThatIsDeletedWhileTheProcessRunsBeginsAnew() throws Exception {
         try (State other = open(Mode.AT_LEAST_ONCE, "other")) {
@@ -139,6 +154,28 @@ class StateTest {
             }
             assertEquals(0, other.size());
         }
+    }
+
+    /** A reader that has found the state open reads on while another thread closes it. */
+    @Test
+    void aStateThatIsClosedDuringAReadIsReportedAsKafkaStreamsExpectsIt() {
+        State state = open(Mode.AT_LEAST_ONCE, "store");
+        for (int i = 0; i < 2_000; i++) {
+            state.put(bytes("key" + i), bytes("value"));
+        }
+        state.commit(Map.of());
+        var items = state.range(null, null, true);
+        var iterator = new Peeking<>(state, () -> {
+            state.close();
+            for (var item = items.get(); item != null; item = items.get()) {
+                // Those of the page that was read before.
+            }
+            return KeyValue.pair(1, 1);
+        });
+        assertFalse(iterator.hasNext());
+        assertThrows(InvalidStateStoreException.class, () -> state.get(bytes("key1")));
+        assertThrows(InvalidStateStoreException.class, () -> state.range(null, null, true));
+        assertThrows(InvalidStateStoreException.class, state::size);
     }
 
     @Test
