@@ -34,6 +34,8 @@ pub(super) struct Attempt<'s> {
     holder: Option<Holder<'s>>,
     /// Comes before all reads.
     start: Cell<Start>,
+    /// [`Trees::return_count`](crate::trees::Trees::return_count) before all reads.
+    return_count: Cell<u64>,
     /// The trees that the attempt uses. The first is that of the store.
     parts: RefCell<Vec<Part<'s>>>,
     /// A read has shown that another thread has changed a key since an earlier read.
@@ -53,7 +55,8 @@ impl<'s> Attempt<'s> {
         }
         let holder = if is_exclusive { Some(store.inner().gate_lock.lock()?) } else { None };
         let (parts, start) = (RefCell::default(), Cell::new(Start::now()));
-        let attempt = Attempt { store, number, holder, start, parts, is_doomed: Cell::new(false) };
+        let return_count = Cell::new(store.inner().trees.return_count());
+        let attempt = Attempt { store, number, holder, start, return_count, parts, is_doomed: Cell::new(false) };
         attempt.add(Part::of_store(store)?)?;
         Ok(attempt)
     }
@@ -61,6 +64,7 @@ impl<'s> Attempt<'s> {
     /// Forgets all reads and changes, before the body runs again.
     pub(super) fn restart(&self) -> Result<(), Error> {
         self.start.set(Start::now());
+        self.return_count.set(self.store.inner().trees.return_count());
         self.is_doomed.set(false);
         self.parts.borrow_mut().clear();
         self.add(Part::of_store(self.store)?).map(drop)
@@ -302,7 +306,8 @@ impl<'s> Attempt<'s> {
         }
         are_same(false)?;
         check_spaces(parts)?;
-        Ok(self.start.get().is_recent())
+        // A tree that was swapped and swapped back has had other keys in between.
+        Ok(self.start.get().is_recent() && self.store.inner().trees.return_count() == self.return_count.get())
     }
 }
 
@@ -345,6 +350,31 @@ mod tests {
         let written = attempt.write(&parts, if with_rows { &rows } else { &[] }, true, false);
         assert_eq!(store.get("found")?.is_some(), written.is_ok());
         written
+    }
+
+    /// Of a tree that is swapped and swapped back, reads may see both trees by turns, and so may those that look again.
+    #[test]
+    fn trees_that_come_back_are_judged_under_locks() {
+        for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Options::new().engine(engine).background(false).open(dir.path()).unwrap();
+            let (tree, value) = (store.tree("tree").unwrap(), [7; 100]);
+            store.tree("other").unwrap();
+            tree.multi_put([("one", value), ("two", value)]).unwrap();
+            let were_together = |swap_count| {
+                let attempt = Rc::new(Attempt::begin(&store, 1, false).unwrap());
+                let tx = TxTree::of(Rc::clone(&attempt)).tree(&tree).unwrap();
+                assert!(tx.contains("one").unwrap());
+                (0..swap_count).for_each(|_| store.swap_trees("tree", "other").unwrap());
+                assert!(tx.contains("two").unwrap());
+                attempt.commit().unwrap();
+                let parts = attempt.parts.borrow();
+                attempt.were_together(&parts).unwrap()
+            };
+            // Other tests of this process start epochs, so an attempt may be old.
+            assert_eq!((0..100).any(|_| were_together(0)), store.features().distinct_versions, "{engine}");
+            assert!(!(0..100).any(|_| were_together(2)), "{engine}");
+        }
     }
 
     #[test]

@@ -27,8 +27,9 @@
 //! # Reads only
 //! One key needs no commit. Several are read again; if their versions are the same, and no space that was freed since
 //! the beginning has been reused (a place may then have another value of the same key), all of them were present at one
-//! moment between the two reads. At most one absent key can be judged so, and it is judged first. Otherwise, and if the
-//! engine's versions return with their values, the versions are the conditions of a batch without operations.
+//! moment between the two reads. At most one absent key can be judged so, and it is judged first. Otherwise, if the
+//! engine's versions return with their values, or if trees were swapped since the beginning (each look may have met
+//! another tree), the reads are the conditions of a batch without operations.
 //!
 //! # Exclusive attempts
 //! After several conflicts, an attempt takes the gate lock before its body begins, and closes the gate of each tree

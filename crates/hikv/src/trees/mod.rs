@@ -50,6 +50,8 @@ pub(crate) struct Trees {
     open: Mutex<HashMap<Box<str>, Arc<Named>>>,
     /// A number of this opening, which its trees have.
     owner: u64,
+    /// The number of times that a tree may have got a space that it had before: swaps, and beginnings of the catalog.
+    return_count: AtomicU64,
     /// The front end that relies on the present form of stored keys.
     user: User,
     /// Deletes the keys of dropped and cleared trees.
@@ -89,6 +91,18 @@ impl Trees {
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
         self.is_begun.load(Ordering::Acquire)
+    }
+
+    /// Returns a number that is another one once a tree may have got a space that it had before. A caller that loads the
+    /// number, then twice the same space of a tree, then the same number, knows that the tree had no other space in
+    /// between.
+    pub(crate) fn return_count(&self) -> u64 {
+        self.return_count.load(Ordering::Acquire)
+    }
+
+    /// Counts a change that may give a tree an earlier space back, before the change. The caller holds `open`.
+    fn note_return(&self) {
+        self.return_count.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Returns true if the tree belongs to this opening of the store.
@@ -175,6 +189,7 @@ impl Trees {
         let busy = || Error::TreeBusy { name: name.into() };
         let _alone = self.marked.try_write_for(WAIT_MAX).ok_or_else(busy)?;
         Catalog::of(engine).begin()?;
+        self.note_return();
         self.is_begun.store(true, Ordering::Release);
         Ok(())
     }
@@ -212,6 +227,7 @@ impl Trees {
         let held = names.map(|name| open.get(name));
         held.iter().flatten().try_for_each(|named| named.close(&holder))?;
         let ids = Catalog::of(engine).swap(names)?;
+        self.note_return();
         held.into_iter().zip(ids).for_each(|(named, id)| named.into_iter().for_each(|named| named.set_id(id)));
         Ok(())
     }
@@ -260,6 +276,7 @@ impl Trees {
         closed.map_err(|_| Error::TreeBusy { name: "".into() })?;
         engine.clear()?;
         self.counts.forget();
+        self.note_return();
         self.is_begun.store(false, Ordering::Release);
         open.drain().for_each(|(_, named)| named.set_dropped());
         Ok(())

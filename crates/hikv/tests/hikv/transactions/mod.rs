@@ -1,5 +1,6 @@
 //! Transactions: the view of a body, conflicts, and errors.
 
+mod disguised;
 mod durable;
 mod expiry;
 mod histories;
