@@ -93,9 +93,9 @@ impl Trees {
         self.is_begun.load(Ordering::Acquire)
     }
 
-    /// Returns a number that is another one once a tree may have got a space that it had before. A caller that loads the
-    /// number, then twice the same space of a tree, then the same number, knows that the tree had no other space in
-    /// between.
+    /// Returns a number that is another one once a tree may have got a space that it had before. A caller that loads
+    /// the number, then twice the same space of a tree, then the same number, knows that the tree had no other space
+    /// in between.
     pub(crate) fn return_count(&self) -> u64 {
         self.return_count.load(Ordering::Acquire)
     }
