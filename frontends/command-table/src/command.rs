@@ -187,6 +187,11 @@ impl Command {
         self.has(flag::SCRIPT)
     }
 
+    /// Returns whether it may read keys that the request does not name.
+    pub fn reads_unnamed_keys(&self) -> bool {
+        self.runs_scripts() || matches!(self.name, "sort" | "sort_ro")
+    }
+
     /// Returns whether it may change keys that the request does not name.
     pub fn runs_writing_scripts(&self) -> bool {
         self.has(flag::SCRIPT) && !self.has(flag::READONLY)

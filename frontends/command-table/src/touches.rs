@@ -90,12 +90,15 @@ pub struct Keys {
     pub varies: Option<fn(&Request<'_>) -> Access>,
     /// The index of the argument that counts the keys after it. A key before it is always there.
     pub counted: Option<usize>,
+    /// Finds a further key, which is overwritten, if the request's options name one.
+    pub stored: Option<fn(&Request<'_>) -> Option<usize>>,
 }
 
 impl Keys {
     /// Returns the indices of the arguments that are keys, with the access to each.
     pub fn of(self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
         let varied = self.varies.map(|access_of| access_of(request));
+        let stored = self.stored.and_then(|stored_by| stored_by(request)).map(|index| (index, Access::Overwrite));
         let mut count = request.len();
         if let Some(index) = self.counted.filter(|index| *index < count) {
             let keys = resp::parse_integer(request.argument(index)).and_then(|keys| usize::try_from(keys).ok());
@@ -106,6 +109,7 @@ impl Keys {
         places
             .flat_map(move |places| places.positions(count))
             .map(move |(index, access)| (index, varied.unwrap_or(access)))
+            .chain(stored)
     }
 
     /// Returns first, last and step, the summary in `COMMAND`.
@@ -166,6 +170,13 @@ impl Touches {
     pub(crate) const RENAMENX: Touches = moved_to(Access::Create);
     pub(crate) const SMOVE: Touches =
         two(Places::at(1, 1, 1, Access::ReadAndDelete), Places::at(2, 2, 1, Access::Extend));
+    pub(crate) const SORT: Touches = Touches::Keys(Keys {
+        first: Places::at(1, 1, 1, Access::Read),
+        then: None,
+        varies: None,
+        counted: None,
+        stored: Some(stored_by_sort),
+    });
     pub(crate) const STORED_FROM_KEYS: Touches =
         two(Places::at(1, 1, 1, Access::Overwrite), Places::at(2, -1, 1, Access::Read));
     pub(crate) const RANGESTORE: Touches =
@@ -204,13 +215,13 @@ pub(crate) const fn counted_keys(access: Access) -> Touches {
 /// This argument counts the keys, which follow it.
 pub(crate) const fn counted_keys_from(index: usize, access: Access) -> Touches {
     let first = Places::at(index + 1, -1, 1, access);
-    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(index) })
+    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(index), stored: None })
 }
 
 /// The first argument is a key that is overwritten; the second one counts the keys that are read.
 pub(crate) const fn stored_from_counted_keys() -> Touches {
     let (first, then) = (Places::at(1, 1, 1, Access::Overwrite), Places::at(3, -1, 1, Access::Read));
-    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2) })
+    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2), stored: None })
 }
 
 /// Keys and values alternate.
@@ -224,11 +235,11 @@ pub(crate) const fn subcommand_key(access: Access) -> Touches {
 }
 
 const fn one(first: Places) -> Touches {
-    Touches::Keys(Keys { first, then: None, varies: None, counted: None })
+    Touches::Keys(Keys { first, then: None, varies: None, counted: None, stored: None })
 }
 
 const fn two(first: Places, then: Places) -> Touches {
-    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: None })
+    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: None, stored: None })
 }
 
 const fn moved_to(access: Access) -> Touches {
@@ -237,13 +248,30 @@ const fn moved_to(access: Access) -> Touches {
 
 const fn varying(most: Access, access_of: fn(&Request<'_>) -> Access) -> Touches {
     let first = Places::at(1, 1, 1, most);
-    Touches::Keys(Keys { first, then: None, varies: Some(access_of), counted: None })
+    Touches::Keys(Keys { first, then: None, varies: Some(access_of), counted: None, stored: None })
 }
 
 /// `SET` returns the previous value only with `GET`.
 fn access_of_set(request: &Request<'_>) -> Access {
     let returns_old = request.arguments().skip(2).any(|option| option.eq_ignore_ascii_case(b"get"));
     if returns_old { Access::ReadAndUpdate } else { Access::Overwrite }
+}
+
+/// Returns the index of the key after the last `STORE` of `SORT`.
+fn stored_by_sort(request: &Request<'_>) -> Option<usize> {
+    let (mut index, mut stored) = (2, None);
+    while index < request.len() {
+        let option = request.argument(index);
+        if option.eq_ignore_ascii_case(b"limit") {
+            index += 2;
+        } else if option.eq_ignore_ascii_case(b"get") || option.eq_ignore_ascii_case(b"by") {
+            index += 1;
+        } else if option.eq_ignore_ascii_case(b"store") && index + 1 < request.len() {
+            stored = Some(index + 1);
+        }
+        index += 1;
+    }
+    stored
 }
 
 /// A `BITFIELD` with only GET changes nothing. Invalid options count as a change.
@@ -305,6 +333,10 @@ mod tests {
             ("ZUNIONSTORE d 2 a b WEIGHTS 1 2", vec![(1, Overwrite), (3, Read), (4, Read)]),
             ("ZUNIONSTORE d 3 a b", vec![]),
             ("ZRANGESTORE d s 0 1", vec![(1, Overwrite), (2, Read)]),
+            ("SORT a BY store GET store LIMIT 0 store", vec![(1, Read)]),
+            ("SORT a STORE b DESC sToRe c", vec![(1, Read), (6, Overwrite)]),
+            ("SORT a STORE", vec![(1, Read)]),
+            ("SORT_RO a STORE b", vec![(1, Read)]),
             ("ZMPOP 2 a b MIN", vec![(2, ReadAndDelete), (3, ReadAndDelete)]),
         ] {
             assert_eq!(accesses(line), wanted, "{line}");

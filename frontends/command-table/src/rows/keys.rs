@@ -2,13 +2,17 @@
 
 use crate::category;
 use crate::command::Command;
-use crate::cost::Cost::{Contents, Keys, KeysOfDatabases, Values};
-use crate::flag::{DENYOOM, FAST, LOADING, NOSCRIPT, READONLY, STALE, WRITE};
+use crate::cost::Cost::{Contents, Elements, Keys, KeysOfDatabases, Values};
+use crate::flag::{DENYOOM, FAST, LOADING, MOVABLE_KEYS, NOSCRIPT, READONLY, STALE, WRITE};
 use crate::kind::Kind;
-use crate::needs::Needs::{Conditions, Expiry};
+use crate::needs::Needs::{Collections, Conditions, Expiry};
 use crate::policy::{SERVER, on};
 use crate::touches::Touches::AllKeys;
 use crate::touches::{Access, Touches, key, keys, subcommand_key};
+
+const SORTED: u32 = category::SET | category::SORTEDSET | category::LIST | category::DANGEROUS;
+const SORT_COMPLEXITY: &str = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the \
+                               number of returned elements. When the elements are not sorted, complexity is O(N).";
 
 pub(super) static ROWS: &[Command] = &[
     Command::new("copy", -3, WRITE | DENYOOM, on(Kind::Update, Touches::COPY).costs(Contents).needs(Conditions))
@@ -168,6 +172,37 @@ pub(super) static ROWS: &[Command] = &[
             "O(1) for every call. O(N) for a complete iteration, including enough command calls for the \
              cursor to return back to 0. N is the number of elements inside the collection.",
         ),
+    Command::new(
+        "sort",
+        -2,
+        WRITE | DENYOOM | MOVABLE_KEYS,
+        on(Kind::Update, Touches::SORT).costs(Elements).needs(Collections),
+    )
+    .in_categories(SORTED)
+    .alone()
+    .syntax(
+        "<key:key> [BY <pattern:pattern>] [LIMIT offset_count{<offset:integer> <count:integer>}] [GET <pattern:pattern>...*] \
+         [order(ASC|DESC)] [ALPHA] [STORE <destination:key>]",
+    )
+    .documented("generic", "1.0.0", "Sort the elements in a list, set or sorted set", SORT_COMPLEXITY),
+    Command::new(
+        "sort_ro",
+        -2,
+        READONLY | MOVABLE_KEYS,
+        on(Kind::Read, key(Access::Read)).costs(Elements).needs(Collections),
+    )
+    .in_categories(SORTED)
+    .alone()
+    .syntax(
+        "<key:key> [BY <pattern:pattern>] [LIMIT offset_count{<offset:integer> <count:integer>}] [GET <pattern:pattern>...*] \
+         [order(ASC|DESC)] [ALPHA]",
+    )
+    .documented(
+        "generic",
+        "7.0.0",
+        "Sort the elements in a list, set or sorted set. Read-only variant of SORT.",
+        SORT_COMPLEXITY,
+    ),
     Command::new("swapdb", 3, WRITE | FAST, on(Kind::Update, AllKeys))
         .in_categories(category::KEYSPACE | category::DANGEROUS)
         .alone()

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 use super::{
     acl, bitfield, bits, blocking, client, client_waiting, cluster, command, config, connection, databases, debug,
     dump, expiry, hashes, hello, help, info, keys, latency, lcs, libraries, lists, lpos, memory, moving, numbers,
-    object, ordered, pubsub, scan, scripting, server, set, sets, slowlog, sorted_sets, strings, tracking, transactions,
-    values,
+    object, ordered, pubsub, scan, scripting, server, set, sets, slowlog, sort, sorted_sets, strings, tracking,
+    transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
-const FAMILIES: [&[(&str, Function)]; 46] = [
+const FAMILIES: [&[(&str, Function)]; 47] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
@@ -49,6 +49,7 @@ const FAMILIES: [&[(&str, Function)]; 46] = [
     set::FUNCTIONS,
     sets::FUNCTIONS,
     slowlog::FUNCTIONS,
+    sort::FUNCTIONS,
     sorted_sets::add::FUNCTIONS,
     sorted_sets::algebra::FUNCTIONS,
     sorted_sets::pop::FUNCTIONS,

@@ -183,29 +183,31 @@ pub(super) fn random_count(call: &Call<'_>, of_each: i64) -> Result<i64, Refusal
     if (-count_max..=count_max).contains(&count) { Ok(count) } else { Err(FixedError::OutOfRange.into()) }
 }
 
-/// Puts a new collection of this type and with this number of members as the first key, which replaces a value of any
-/// type, in one step, and replies with the number. `fill` adds the members. Without members the key is deleted.
+/// Puts a new collection of this type and with this number of members as the key that is argument number `index`, which
+/// replaces a value of any type, in one step, and replies with the number. `fill` adds the members. Without members the
+/// key is deleted.
 pub(super) fn store<'a>(
     call: &mut Call<'a>,
+    index: usize,
     (collection_type, count): (CollectionType, usize),
     (class, event): (Class, &'static str),
     fill: impl FnOnce(Edit<'a>, &mut Changes) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let (is_string, replaced) = (call.store().contains(call.key(1))?, call.found(1)?);
+    let (is_string, replaced) = (call.store().contains(call.key(index))?, call.found(index)?);
     let mut changes = Changes::default();
     if is_string {
-        changes.delete(call.key(1).into_owned());
+        changes.delete(call.key(index).into_owned());
     }
     replaced.iter().for_each(|replaced| replaced.delete(&mut changes));
     if count > 0 {
         let view = call.view().ok_or(FixedError::NoCollectionsYet)?;
-        fill(view.make(call.argument(1), collection_type)?, &mut changes)?;
+        fill(view.make(call.argument(index), collection_type)?, &mut changes)?;
     }
     if changes != Changes::default() {
         changes.write(call.store())?;
         match count {
-            0 => call.changed(GENERIC, "del", 1),
-            _ => call.changed(class, event, 1),
+            0 => call.changed(GENERIC, "del", index),
+            _ => call.changed(class, event, index),
         }
     }
     call.reply.integer(count as i64);

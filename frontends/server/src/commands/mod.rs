@@ -57,6 +57,7 @@ mod server;
 mod set;
 mod sets;
 mod slowlog;
+mod sort;
 mod sorted_sets;
 mod sparkline;
 mod strings;

@@ -296,7 +296,7 @@ fn sdiff(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn store(call: &mut Call<'_>, operation: Operation, event: &'static str) -> Result<(), Refusal> {
     let result = result_of(call, operation, sets(call, 2..call.request.len())?, usize::MAX)?;
-    members::store(call, (CollectionType::Set, result.len()), (SET, event), |mut edit, changes| {
+    members::store(call, 1, (CollectionType::Set, result.len()), (SET, event), |mut edit, changes| {
         for member in result {
             edit.put_if_absent(hashed(&member), Vec::new())?;
         }

@@ -60,10 +60,8 @@ impl Claim {
                 self.decides_for_all |= entry.command.runs_alone() && decides();
             }
         }
-        if entry.command.runs_scripts() {
-            self.reads_all = true;
-            self.writes_all |= entry.command.runs_writing_scripts();
-        }
+        self.reads_all |= entry.command.reads_unnamed_keys();
+        self.writes_all |= entry.command.runs_writing_scripts();
         self.writes |= writes || self.writes_all;
     }
 
@@ -139,7 +137,7 @@ mod tests {
 
     #[test]
     fn conflicting_commands_wait_for_each_other() {
-        let cases: [(&[&str], &[&str], bool); 21] = [
+        let cases: [(&[&str], &[&str], bool); 23] = [
             (&["RENAME", "a", "b"], &["GET", "b"], true),
             (&["RENAME", "a", "b"], &["GET", "c"], false),
             (&["RENAME", "a", "b"], &["KEYS", "*"], true),
@@ -155,6 +153,8 @@ mod tests {
             (&["EVAL", "text", "1", "a"], &["PING"], false),
             (&["EVAL_RO", "text", "1", "a"], &["GET", "b"], false),
             (&["EVAL_RO", "text", "1", "a"], &["SET", "b", "1"], true),
+            (&["SORT", "a", "BY", "*"], &["SET", "b", "1"], true),
+            (&["SORT_RO", "a", "GET", "*"], &["GET", "b"], false),
             // No other command may change subscription rights at the same time.
             (&["ACL", "SETUSER", "ada"], &["SUBSCRIBE", "a"], true),
             (&["ACL", "SETUSER", "ada"], &["GET", "a"], true),

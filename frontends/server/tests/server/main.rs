@@ -31,6 +31,7 @@ mod scripts;
 mod secrets;
 mod sets;
 mod sharing;
+mod sort;
 mod sorted_set_orders;
 mod sorted_sets;
 mod statistics;

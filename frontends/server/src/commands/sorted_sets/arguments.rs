@@ -14,7 +14,7 @@ fn float(text: &[u8]) -> Option<f64> {
 }
 
 /// Parses a number. One that is too great or too small for a score is refused.
-pub(super) fn number(text: &[u8]) -> Option<f64> {
+pub(in crate::commands) fn number(text: &[u8]) -> Option<f64> {
     let number = float(text)?;
     let (is_word, mantissa) =
         (text.iter().any(|byte| matches!(byte, b'n' | b'N')), text.split(|byte| matches!(byte, b'e' | b'E')).next());

@@ -2,7 +2,7 @@
 
 pub(super) mod add;
 pub(super) mod algebra;
-mod arguments;
+pub(super) mod arguments;
 pub(super) mod pop;
 mod range;
 pub(super) mod ranges;

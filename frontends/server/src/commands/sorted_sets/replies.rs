@@ -25,7 +25,7 @@ pub(super) fn answer(call: &mut Call<'_>, members: &[Scored], has_scores: bool) 
 /// Puts a sorted set with these members as the first key, which replaces a value of any type, and replies with their
 /// number.
 pub(super) fn store(call: &mut Call<'_>, members: &[Scored], event: &'static str) -> Result<(), Refusal> {
-    members::store(call, (CollectionType::SortedSet, members.len()), (ZSET, event), |edit, changes| {
+    members::store(call, 1, (CollectionType::SortedSet, members.len()), (ZSET, event), |edit, changes| {
         let mut edit = SortedSetEdit::of(edit);
         members.iter().try_for_each(|(member, score)| edit.put(member, None, *score))?;
         edit.finish(changes)
