@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use resp::Protocol;
 
-use super::object;
+use super::{memory, object};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 
@@ -53,14 +53,18 @@ fn debug(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// The fields of Redis. Values have no separate address here.
 fn object(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let shown = call.store().get_with(call.key(2), |value| {
-        format!(
-            "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:0 lru_seconds_idle:0",
-            object::encoding_of(value),
-            value.len()
-        )
-    })?;
-    call.reply.simple(&shown.ok_or(FixedError::NoSuchKey)?);
+    let of_string = call.store().get_with(call.key(2), |value| (object::encoding_of(value), value.len()))?;
+    let (encoding, len_bytes) = match (of_string, call.found(2)?) {
+        (Some(shown), _) => shown,
+        (None, None) => return Err(FixedError::NoSuchKey.into()),
+        (None, Some(found)) => {
+            let len_bytes = found.sample_bytes(memory::SAMPLE_COUNT)? * found.len() as usize;
+            (object::encoding_of_collection(call, &found)?, len_bytes)
+        }
+    };
+    call.reply.simple(&format!(
+        "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len_bytes} lru:0 lru_seconds_idle:0"
+    ));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = functions!["memory|": [
 /// Overhead of an item in addition to its key and value: its header, and its entry in the index.
 const ITEM_BYTES: usize = 48;
 /// Elements of a collection whose sizes are taken for those of all.
-const SAMPLE_COUNT: usize = 16;
+pub(super) const SAMPLE_COUNT: usize = 16;
 
 /// Returns approximately the key's size in the region.
 fn usage(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -20,38 +20,38 @@ pub(super) fn encoding_of(value: &[u8]) -> &'static str {
     }
 }
 
-/// The most elements, and their longest members and values, for which Redis uses its compact encodings.
-const COMPACT_COUNT_MAX: u64 = 128;
-const COMPACT_BYTES_MAX: usize = 64;
-/// The most members of a set of integers.
-const INTEGER_COUNT_MAX: u64 = 512;
-
-/// Depends on the elements only: all collections of a type are stored alike here.
-fn encoding_of_collection(found: &Collection<'_>) -> Result<&'static str, Refusal> {
+/// Depends on the elements and on the parameters of Redis' compact encodings: all collections of a type are stored
+/// alike here.
+pub(super) fn encoding_of_collection(call: &Call<'_>, found: &Collection<'_>) -> Result<&'static str, Refusal> {
+    let limit = |name: &str| call.shared.administration.settings.named(name).parse().unwrap_or(u64::MAX);
     let all_are = |count_max: u64, is_so: &dyn Fn(&[u8], &[u8]) -> bool| {
         let is_one = |item: Result<hikv::Item, Refusal>| item.map(|(element, value)| is_so(&element, &value));
         let is_few = found.len() <= count_max;
         Ok::<_, Refusal>(is_few && found.elements()?.map(is_one).try_fold(true, |all, one| one.map(|one| all && one))?)
     };
-    let is_integer = |element: &[u8], _: &[u8]| resp::parse_integer(member_of(element).1).is_some();
-    let is_short = |element: &[u8], value: &[u8]| {
-        member_of(element).1.len() <= COMPACT_BYTES_MAX && value.len() <= COMPACT_BYTES_MAX
-    };
-    // Of a sorted set: one of its two elements has 5 bytes before the member.
-    let is_short_member = |element: &[u8], _: &[u8]| element.len() <= 5 + COMPACT_BYTES_MAX;
     Ok(match found.collection_type() {
         CollectionType::List => "quicklist",
-        CollectionType::Set if all_are(INTEGER_COUNT_MAX, &is_integer)? => "intset",
-        CollectionType::Hash if all_are(COMPACT_COUNT_MAX, &is_short)? => "listpack",
-        CollectionType::SortedSet if all_are(COMPACT_COUNT_MAX, &is_short_member)? => "listpack",
-        CollectionType::Set | CollectionType::Hash => "hashtable",
-        CollectionType::SortedSet => "skiplist",
+        CollectionType::Set => {
+            let is_integer = |element: &[u8], _: &[u8]| resp::parse_integer(member_of(element).1).is_some();
+            if all_are(limit("set-max-intset-entries"), &is_integer)? { "intset" } else { "hashtable" }
+        }
+        CollectionType::Hash => {
+            let bytes_max = limit("hash-max-listpack-value") as usize;
+            let is_short = |element: &[u8], value: &[u8]| member_of(element).1.len().max(value.len()) <= bytes_max;
+            if all_are(limit("hash-max-listpack-entries"), &is_short)? { "listpack" } else { "hashtable" }
+        }
+        CollectionType::SortedSet => {
+            // One of the two elements of a member has 5 bytes before it.
+            let bytes_max = (limit("zset-max-listpack-value") as usize).saturating_add(5);
+            let is_short = |element: &[u8], _: &[u8]| element.len() <= bytes_max;
+            if all_are(limit("zset-max-listpack-entries"), &is_short)? { "listpack" } else { "skiplist" }
+        }
     })
 }
 
 fn encoding(call: &mut Call<'_>) -> Result<(), Refusal> {
     let of_string = call.store().get_part_with(call.key(2), encoding_of)?;
-    let of_collection = || call.found(2)?.map(|found| encoding_of_collection(&found)).transpose();
+    let of_collection = || call.found(2)?.map(|found| encoding_of_collection(call, &found)).transpose();
     match if of_string.is_some() { of_string } else { of_collection()? } {
         Some(name) => call.reply.bulk(name.as_bytes()),
         None => call.reply.null_bulk(),

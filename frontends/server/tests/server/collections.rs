@@ -11,14 +11,18 @@ use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
 const TREE: &str = "hikv:collections";
 
-/// Returns the number of keys that the store has for collections, and waits until it is this one.
+/// Waits until the store has this number of keys for collections; fails if it stays the same for long.
 fn await_items(server: &TestServer, wanted: u64) {
-    let deadline = Instant::now() + Duration::from_secs(30);
     let tree = server.store.existing_tree(TREE).expect("it is found").expect("there is the tree");
     let count = || tree.len().expect("it is counted");
-    while count() != wanted {
-        assert!(Instant::now() < deadline, "{} items instead of {wanted}", count());
+    let (mut now, mut changed) = (count(), Instant::now());
+    while now != wanted {
+        assert!(changed.elapsed() < Duration::from_secs(30), "{now} items instead of {wanted}");
         thread::yield_now();
+        let before = std::mem::replace(&mut now, count());
+        if now != before {
+            changed = Instant::now();
+        }
     }
 }
 

@@ -187,3 +187,27 @@ fn scans_of_long_values_have_several_parts() {
     }
     assert_eq!((seen.len(), call_count), (FIELDS.len(), 3));
 }
+
+#[test]
+fn encoding_depends_on_parameters() {
+    let server = TestServer::debugging();
+    let mut client = server.client();
+    for number in 0..300 {
+        client.converse([(&*format!("HSET h {number} v"), int(1))]);
+    }
+    client.converse([
+        ("OBJECT ENCODING h", bulk("listpack")),
+        ("CONFIG SET hash-max-ziplist-entries 299", ok()),
+        ("CONFIG GET hash-max-listpack-entries", array([bulk("hash-max-listpack-entries"), bulk("299")])),
+        ("OBJECT ENCODING h", bulk("hashtable")),
+        ("CONFIG SET hash-max-listpack-value 3", ok()),
+        ("CONFIG GET hash-max-ziplist-value", array([bulk("hash-max-ziplist-value"), bulk("3")])),
+        ("HSET g a 123", int(1)),
+        ("OBJECT ENCODING g", bulk("listpack")),
+        ("HSET g a 1234", int(0)),
+        ("OBJECT ENCODING g", bulk("hashtable")),
+        ("DEBUG OBJECT none", error("ERR no such key")),
+    ]);
+    let Value::Simple(shown) = client.say("DEBUG OBJECT g") else { panic!("no text") };
+    assert!(shown.contains(" encoding:hashtable "), "{shown}");
+}

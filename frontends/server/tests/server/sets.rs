@@ -52,7 +52,8 @@ fn members_are_added_and_removed() {
     has(&mut client, "SMEMBERS s", "b c");
     client.converse([("SREM s b c", int(2)), ("EXISTS s", int(0)), ("SADD n 1 2 3", int(3))]);
     client.converse([("OBJECT ENCODING n", bulk("intset")), ("SADD n x", int(1))]);
-    client.converse([("OBJECT ENCODING n", bulk("hashtable"))]);
+    client.converse([("OBJECT ENCODING n", bulk("hashtable")), ("CONFIG SET set-max-intset-entries 2", ok())]);
+    client.converse([("SADD m 1 2 3", int(3)), ("OBJECT ENCODING m", bulk("hashtable"))]);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Settings {
             keep_alive_seconds: AtomicU32::new(0),
             tracked_key_count_max: AtomicUsize::new(0),
         };
-        values.into_iter().for_each(|(index, value)| settings.values.lock()[index] = value);
+        values.into_iter().for_each(|(index, value)| settings.record(index, value));
         (0..PARAMETERS.len()).for_each(|index| settings.apply_effect(index, &settings.value(index)));
         settings
     }
@@ -98,15 +98,18 @@ impl Settings {
     pub(crate) fn put(&self, index: usize, value: String) {
         let value = completed(index, &self.value(index), value);
         self.apply_effect(index, &value);
-        let mut values = self.values.lock();
-        match PARAMETERS[index].effect {
-            Effect::Password => {}
-            effect @ Effect::BusyTime => {
-                let names = PARAMETERS.iter().zip(&mut *values).filter(|(parameter, _)| parameter.effect == effect);
-                names.for_each(|(_, shown)| shown.clone_from(&value));
-            }
-            _ => values[index] = value,
+        if PARAMETERS[index].effect != Effect::Password {
+            self.record(index, value);
         }
+    }
+
+    /// Records a value under both names of its parameter.
+    fn record(&self, index: usize, value: String) {
+        let mut values = self.values.lock();
+        if let Some(other) = parameters::other_name(index) {
+            values[other].clone_from(&value);
+        }
+        values[index] = value;
     }
 
     fn apply_effect(&self, index: usize, value: &str) {

@@ -52,7 +52,6 @@ pub(crate) enum Effect {
     BulkBytes,
     Protection,
     Events,
-    /// Two parameters have it, and always the same value: an older name.
     BusyTime,
     SlowTime,
     SlowCount,
@@ -98,7 +97,7 @@ const EVICTION_POLICIES: [&str; 8] = [
 const ANY_BYTES: Kind = Kind::Bytes { min: 0, max: u64::MAX };
 
 /// Sorted by name.
-pub(crate) static PARAMETERS: [Parameter; 85] = [
+pub(crate) static PARAMETERS: [Parameter; 90] = [
     parameter("acl-pubsub-default", "resetchannels", Kind::Choice(&["resetchannels", "allchannels"]), Effect::Constant),
     parameter("aclfile", "", Kind::Text, Effect::Fixed),
     parameter("active-expire-effort", "1", int(1, 10), Effect::None),
@@ -128,6 +127,8 @@ pub(crate) static PARAMETERS: [Parameter; 85] = [
     parameter("engine", "", Kind::Text, Effect::Fixed),
     parameter("hash-max-listpack-entries", "512", int(0, i64::MAX), Effect::None),
     parameter("hash-max-listpack-value", "64", int(0, i64::MAX), Effect::None),
+    parameter("hash-max-ziplist-entries", "512", int(0, i64::MAX), Effect::None),
+    parameter("hash-max-ziplist-value", "64", int(0, i64::MAX), Effect::None),
     parameter("hll-sparse-max-bytes", "3000", int(0, i64::MAX), Effect::None),
     parameter("http", "", Kind::Text, Effect::Fixed),
     parameter("http-hosts", "", Kind::Words, Effect::Fixed),
@@ -146,6 +147,7 @@ pub(crate) static PARAMETERS: [Parameter; 85] = [
     parameter("lfu-log-factor", "10", int(0, i32::MAX as i64), Effect::None),
     parameter("list-compress-depth", "0", int(0, i32::MAX as i64), Effect::None),
     parameter("list-max-listpack-size", "-2", int(i32::MIN as i64, i32::MAX as i64), Effect::None),
+    parameter("list-max-ziplist-size", "-2", int(i32::MIN as i64, i32::MAX as i64), Effect::None),
     parameter("log-format", "text", Kind::Choice(&["text", "json"]), Effect::Fixed),
     parameter("loglevel", "notice", Kind::Choice(&["debug", "verbose", "notice", "warning"]), Effect::LogLevel),
     parameter("lua-time-limit", "5000", int(0, i64::MAX), Effect::BusyTime),
@@ -189,7 +191,26 @@ pub(crate) static PARAMETERS: [Parameter; 85] = [
     parameter("verify-reads", "values", Kind::Choice(&["nothing", "values", "absence"]), Effect::Fixed),
     parameter("zset-max-listpack-entries", "128", int(0, i64::MAX), Effect::None),
     parameter("zset-max-listpack-value", "64", int(0, i64::MAX), Effect::None),
+    parameter("zset-max-ziplist-entries", "128", int(0, i64::MAX), Effect::None),
+    parameter("zset-max-ziplist-value", "64", int(0, i64::MAX), Effect::None),
 ];
+
+/// Older names of parameters, which have the same values.
+const OLDER_NAMES: [(&str, &str); 6] = [
+    ("hash-max-ziplist-entries", "hash-max-listpack-entries"),
+    ("hash-max-ziplist-value", "hash-max-listpack-value"),
+    ("list-max-ziplist-size", "list-max-listpack-size"),
+    ("lua-time-limit", "busy-reply-threshold"),
+    ("zset-max-ziplist-entries", "zset-max-listpack-entries"),
+    ("zset-max-ziplist-value", "zset-max-listpack-value"),
+];
+
+/// Returns the index of the other name of a parameter that has two.
+pub(crate) fn other_name(index: usize) -> Option<usize> {
+    let name = PARAMETERS[index].name;
+    let (older, newer) = OLDER_NAMES.into_iter().find(|(older, newer)| name == *older || name == *newer)?;
+    by_name(if name == older { newer } else { older }.as_bytes())
+}
 
 /// Returns the index of the parameter with this name, ignoring case.
 pub(crate) fn by_name(name: &[u8]) -> Option<usize> {
@@ -253,5 +274,24 @@ mod tests {
         for parameter in &PARAMETERS {
             assert_eq!(parameter.kind.canonical(parameter.first.as_bytes()).as_deref(), Ok(parameter.first));
         }
+        assert!(PARAMETERS.is_sorted_by_key(|parameter| parameter.name));
+    }
+
+    #[test]
+    fn both_names_have_one_default() {
+        for (index, parameter) in PARAMETERS.iter().enumerate() {
+            let Some(other) = other_name(index) else { continue };
+            assert_eq!(
+                (PARAMETERS[other].first, other_name(other)),
+                (parameter.first, Some(index)),
+                "{}",
+                parameter.name
+            );
+        }
+        assert!(
+            OLDER_NAMES
+                .iter()
+                .all(|(older, newer)| by_name(older.as_bytes()).and_then(other_name) == by_name(newer.as_bytes()))
+        );
     }
 }

@@ -98,6 +98,7 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
         ("multiplexing_api", "epoll".into()),
         ("hikv_version", env!("CARGO_PKG_VERSION").into()),
         ("process_id", std::process::id().to_string()),
+        ("process_supervised", "no".into()),
         ("run_id", shared.telemetry.figures.run_id.clone()),
         ("tcp_port", shared.administration.port.unwrap_or(0).to_string()),
         ("executable", std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()),
@@ -109,6 +110,7 @@ fn server(shared: &Shared) -> Result<Lines, Refusal> {
         ("configured_hz", "10".into()),
         ("lru_clock", "0".into()),
         ("io_threads", shared.telemetry.loops.len().to_string()),
+        ("io_threads_active", u8::from(shared.telemetry.loops.len() > 1).to_string()),
     ]))
 }
 
@@ -136,6 +138,9 @@ fn persistence(shared: &Shared) -> Result<Lines, Refusal> {
         ("aof_enabled", "0".into()),
         ("aof_rewrite_in_progress", "0".into()),
         ("aof_rewrite_scheduled", "0".into()),
+        ("aof_last_rewrite_time_sec", "-1".into()),
+        ("aof_current_rewrite_time_sec", "-1".into()),
+        ("aof_last_bgrewrite_status", "ok".into()),
         ("aof_last_write_status", if shared.keyspace.store.health().is_ok() { "ok" } else { "err" }.into()),
         ("files", stats.files.into()),
         ("engine", stats.engine.into()),
