@@ -1,4 +1,4 @@
-//! Counters of the operating system: bytes that the process wrote, and writes and flushes of the block device.
+//! Counters of the operating system: bytes that the process wrote and read, and writes and flushes of the block device.
 //!
 //! The device's figures contain the complete cost of a store, including the file system's own journal, and also the
 //! writes of other processes during that time. The process' figure contains only its own writes. That figure is too
@@ -20,6 +20,8 @@ const SECTOR_BYTES: u64 = 512;
 pub(crate) struct Counters {
     /// `write_bytes` of `/proc/self/io`: pages that became dirty, and writes past the cache.
     pub(crate) written_bytes: u64,
+    /// `read_bytes` of the same file: bytes that the process read from storage, past the cache or for it.
+    pub(crate) read_bytes: u64,
     /// Bytes written to the device.
     pub(crate) device_bytes: u64,
     /// Flush requests to the device.
@@ -37,7 +39,8 @@ impl Counters {
         let fields: Vec<u64> = device.split_whitespace().filter_map(|field| field.parse().ok()).collect();
         let field = |number: usize| fields.get(number).copied().unwrap_or_default();
         Ok(Counters {
-            written_bytes: write_bytes(&process).ok_or("/proc/self/io has no write_bytes")?,
+            written_bytes: figure(&process, "write_bytes").ok_or("/proc/self/io has no write_bytes")?,
+            read_bytes: figure(&process, "read_bytes").ok_or("/proc/self/io has no read_bytes")?,
             // Fields 7 and 16 of `Documentation/block/stat.rst`.
             device_bytes: field(6) * SECTOR_BYTES,
             device_flushes: field(15),
@@ -45,8 +48,8 @@ impl Counters {
     }
 }
 
-fn write_bytes(process: &str) -> Option<u64> {
-    process.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()
+fn figure(process: &str, name: &str) -> Option<u64> {
+    process.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?.parse().ok()
 }
 
 impl Sub for Counters {
@@ -55,6 +58,7 @@ impl Sub for Counters {
     fn sub(self, before: Counters) -> Counters {
         Counters {
             written_bytes: self.written_bytes - before.written_bytes,
+            read_bytes: self.read_bytes - before.read_bytes,
             device_bytes: self.device_bytes - before.device_bytes,
             device_flushes: self.device_flushes - before.device_flushes,
         }
@@ -67,7 +71,8 @@ mod tests {
 
     #[test]
     fn the_process_figure_is_not_that_of_cancelled_writes() {
-        assert_eq!(write_bytes("wchar: 7\nwrite_bytes: 4096\ncancelled_write_bytes: 3\n"), Some(4096));
-        assert_eq!(write_bytes("wchar: 7\n"), None);
+        let process = "wchar: 7\nread_bytes: 512\nwrite_bytes: 4096\ncancelled_write_bytes: 3\n";
+        assert_eq!(["write_bytes", "read_bytes"].map(|name| figure(process, name)), [Some(4096), Some(512)]);
+        assert_eq!(figure("wchar: 7\n", "write_bytes"), None);
     }
 }

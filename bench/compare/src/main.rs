@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::place::Place;
 use crate::report::Report;
 use crate::round::Comparison;
-use crate::system::System;
+use crate::system::{Memory, System};
 
 /// Compare hikv with RocksDB, LMDB, redb and fjall at the same durability on the same disk
 ///
@@ -69,6 +69,16 @@ struct Arguments {
     /// Value length in bytes
     #[arg(long, default_value_t = 256, value_parser = value_parser!(u32).range(bench::VALUE_BYTES_MIN as i64..=1 << 20))]
     value_bytes: u32,
+    /// Memory of each store: hikv's `--memory`, half of it as a cache of the others [default: everything is in memory].
+    /// Run the program in a control group of a little more memory, so that the page cache counts
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<u64>,
+    /// Part of hikv's memory that is a read cache, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = value_parser!(u64).range(..=50), requires = "memory")]
+    read_cache: u64,
+    /// Only load the stores
+    #[arg(long, conflicts_with = "memory")]
+    load_only: bool,
     /// File for the measurements, one JSON object per line
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -97,8 +107,12 @@ fn run(arguments: &Arguments) -> Result<u64, Error> {
     };
     let place = Place::new(&arguments.dir, &arguments.tmpfs)?;
     let report = Report::new(arguments.json.as_deref())?;
-    let mut comparison = Comparison { place, records, pass: arguments.seconds, report };
+    let memory = arguments.memory.map(|bytes| Memory { bytes, read_cache_bytes: bytes * arguments.read_cache / 100 });
+    let mut comparison = Comparison { place, records, pass: arguments.seconds, memory, report };
     comparison.load(&arguments.systems)?;
+    if arguments.load_only {
+        return Ok(0);
+    }
     for round in 0..arguments.rounds {
         for &cell in &arguments.cells {
             comparison.round(round, cell, &arguments.systems)?;

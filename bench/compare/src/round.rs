@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::place::Place;
 use crate::report::{Measurement, Report};
-use crate::system::{Measure, Opening, System};
+use crate::system::{Measure, Memory, Opening, System};
 
 /// The file's presence shows that the adjacent store is loaded; its contents describe the records.
 const LOADED_NAME: &str = "loaded";
@@ -21,6 +21,7 @@ pub(crate) struct Comparison {
     pub(crate) place: Place,
     pub(crate) records: Records,
     pub(crate) pass: Duration,
+    pub(crate) memory: Option<Memory>,
     pub(crate) report: Report,
 }
 
@@ -43,7 +44,7 @@ impl Comparison {
         }
         let start = Instant::now();
         let opening =
-            Opening { directory: &directory, level: Level::Buffered, records: self.records, is_ordered: false };
+            Opening { directory: &directory, level: Level::Buffered, records: self.records, is_ordered: false, memory: None };
         system.open(&opening, Load { config: self.config(1, 0) })?;
         fs::write(&loaded, with)?;
         self.report.note(&format!("{system}: loaded {} items in {:.1?}", self.records.count, start.elapsed()))
@@ -64,7 +65,7 @@ impl Comparison {
         let config = self.config(usize::from(cell.threads.get()), round);
         let (directory, device) = (self.place.of(system), self.place.device);
         let (level, is_ordered) = (cell.level, cell.workload.is_ordered());
-        let opening = Opening { directory: &directory, level, records: self.records, is_ordered };
+        let opening = Opening { directory: &directory, level, records: self.records, is_ordered, memory: self.memory };
         let (row, [before, paced]) = system.open(&opening, Work { config, cell, device })?;
         let until_closed = Counters::now(device)? - before;
         Ok(Measurement::new(system, cell, round, self.records, row, paced - before, until_closed))

@@ -115,6 +115,12 @@ impl<D: Dram> Chunks<D> {
         if !medium.is_writable() {
             return Err(HeapError::Medium(MediumError::ReadOnly));
         }
+        let unit = self.make_chunk(medium, header)?;
+        medium.prefer(header.span(unit), header.is_index());
+        Ok(unit)
+    }
+
+    fn make_chunk<M: Medium>(&self, medium: &M, header: ChunkHeader) -> Result<u32, HeapError> {
         loop {
             let (wanting, away) = {
                 let mut space = self.space.lock();
@@ -175,10 +181,18 @@ impl<D: Dram> Chunks<D> {
 
     /// Returns a chunk with free slots for a lane to own.
     pub(crate) fn owned_slab<M: Medium>(&self, medium: &M, slot_kind: SlotKind) -> Result<SlabRef, HeapError> {
-        if let Some(slab) = self.space.lock().take_roomy(slot_kind) {
-            return Ok(slab);
-        }
-        self.new_slab(medium, slot_kind).or_else(|error| self.idle_slab(slot_kind).ok_or(error))
+        let is_wanted = |slab: SlabRef| {
+            slab.is_half_free() || medium.is_resident(ChunkHeader::slots(slot_kind).span(slab.start_unit()))
+        };
+        let roomy = match medium.evicts() {
+            true => self.space.lock().take_roomy_if(slot_kind, is_wanted),
+            false => self.space.lock().take_roomy(slot_kind),
+        };
+        let slab = roomy.map_or_else(|| self.new_slab(medium, slot_kind), Ok);
+        slab.or_else(|error| {
+            let roomy = self.space.lock().take_roomy(slot_kind);
+            roomy.or_else(|| self.idle_slab(slot_kind)).ok_or(error)
+        })
     }
 
     /// Searches the entire table for an unowned chunk with any free slot, in a region that cannot grow.

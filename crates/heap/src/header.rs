@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use pmem::{Medium, Offset, seal, unseal};
+use pmem::{Medium, Offset, Span, seal, unseal};
 
 use crate::HeapError;
 use crate::class::Class;
@@ -85,6 +85,16 @@ impl ChunkHeader {
             }
             _ => Ok(header),
         }
+    }
+
+    /// Returns the bytes of the chunk at `unit`.
+    pub(crate) fn span(self, unit: u32) -> Span {
+        unit_start(unit).span(u64::from(self.units) * UNIT_BYTES)
+    }
+
+    /// Returns true if the chunk is a part of an index.
+    pub(crate) fn is_index(self) -> bool {
+        self.kind == ChunkKind::Slots(SlotKind::SEGMENTS)
     }
 
     /// Stores and flushes the header of the chunk at `unit`. The caller orders it.

@@ -5,6 +5,10 @@
 //! and one multiplication. A thread names a preferred lane and moves on to the next if that lane is busy, so a thread
 //! that is descheduled while holding a lane hardly ever stalls another thread.
 //!
+//! On a medium that evicts pages, a chunk with an eighth free slots is taken only if it is in memory or half free:
+//! otherwise each page that is read would serve few items. Pages of which all slots are claimed are not read at all
+//! (`Residency::overwrite`).
+//!
 //! A lane with an exhausted chunk gives the chunk up and takes a roomy one (an eighth of the slots are free), then a
 //! new one. So a region does not grow while chunks without an owner have an eighth of their slots free. If the region
 //! cannot grow, every free slot is found: first in unowned chunks, then in other lanes, then in empty chunks of other
@@ -32,6 +36,9 @@ pub const LANE_COUNT: usize = 8;
 /// Prefetched bytes of the next slot while the present one is filled: otherwise a writer would wait for its lines.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
+/// The unit in which a medium evicts.
+const PAGE_BYTES: u64 = 4096;
+
 /// A lane's state for one kind of slots: the chunk that the lane owns, and the slots claimed from it.
 pub(crate) struct Cursor {
     slab: Option<SlabRef>,
@@ -58,12 +65,36 @@ impl Cursor {
     }
 
     /// Returns a slot of the lane's chunk. Restarts from the front if the chunk has become roomy again.
-    fn pop_or_claim(&mut self, slot_kind: SlotKind) -> Option<Offset> {
+    fn pop_or_claim<M: Medium>(&mut self, medium: &M, slot_kind: SlotKind) -> Option<Offset> {
         let slab = self.slab?;
-        if self.claimed == 0 && !self.claim_from(slab, self.next_word) && slab.is_roomy() {
-            self.claim_from(slab, 0);
+        if self.claimed == 0 {
+            if !self.claim_from(slab, self.next_word) && slab.is_roomy() {
+                self.claim_from(slab, 0);
+            }
+            if medium.evicts() && slab.geometry().slot_bytes < PAGE_BYTES {
+                self.overwrite_claimed(medium, slab);
+            }
         }
         self.pop(slot_kind)
+    }
+
+    /// Gives up the content of the claimed slots, and of the free ones behind them in their last page. Slots of a page
+    /// or more need not be claimed for that: all of their bytes are stored.
+    fn overwrite_claimed<M: Medium>(&self, medium: &M, slab: SlabRef) {
+        let (mut left, slot_bytes) = (self.claimed, slab.geometry().slot_bytes);
+        while left != 0 {
+            let first = left.trailing_zeros();
+            let count = (left >> first).trailing_ones();
+            let past = first + count;
+            left = left.checked_shr(past).map_or(0, |rest| rest << past);
+            let behind = if past == u64::BITS { slab.free_at_start(self.next_word) } else { 0 };
+            let start = self.claimed_start.plus(u64::from(first) * slot_bytes);
+            let end = start.0 + u64::from(count) * slot_bytes;
+            let end = (end + u64::from(behind) * slot_bytes).min(end.next_multiple_of(PAGE_BYTES));
+            // SAFETY: the slots are free, or claimed by this lane and not handed out, so no reader has them; only the
+            // owner of the chunk hands them out, and the caller has it locked.
+            unsafe { medium.overwrite(start.span(end - start.0)) };
+        }
     }
 
     /// Returns a slot of the lane's chunk, however few are free.
@@ -257,7 +288,7 @@ impl Lanes {
         cursor: &mut Cursor,
     ) -> Result<Offset, HeapError> {
         loop {
-            if let Some(offset) = cursor.pop_or_claim(slot_kind) {
+            if let Some(offset) = cursor.pop_or_claim(medium, slot_kind) {
                 return Ok(offset);
             }
             if let Some(slab) = cursor.slab.take() {

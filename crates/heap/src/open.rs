@@ -6,7 +6,7 @@ use crate::ahead::HeadersAhead;
 use crate::chunks::Chunks;
 use crate::header::{ChunkHeader, ChunkKind};
 use crate::holes::Backer;
-use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, UNIT_BYTES, unit_start};
+use crate::layout::{CHUNK_HEADER_BYTES, FIRST_CHUNK_UNIT, unit_start};
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
 use crate::table::Tag;
@@ -27,7 +27,8 @@ impl<D: Dram> Chunks<D> {
             match header.kind {
                 ChunkKind::Free => backer.skip(unit, header.units)?,
                 ChunkKind::Slots(SlotKind::SEGMENTS) => {
-                    medium.prefetch(unit_start(unit).span(u64::from(header.units) * UNIT_BYTES));
+                    medium.prefer(header.span(unit), true);
+                    medium.prefetch(header.span(unit));
                 }
                 _ => {}
             }

@@ -135,6 +135,18 @@ impl Slab {
         self.free_count() >= self.geometry().roomy_count
     }
 
+    /// Returns true if at least half of the slots are free: worth reading the chunk for.
+    pub(crate) fn is_half_free(&self) -> bool {
+        self.free_count() * 2 >= self.geometry().slot_count as i32
+    }
+
+    /// Returns the number of free slots at the start of a bitmap word. They stay free while the chunk's owner claims
+    /// none of them.
+    pub(crate) fn free_at_start(&self, word: u32) -> u32 {
+        let bits = self.free_words().get(word as usize);
+        bits.map_or(0, |bits| bits.load(Ordering::Acquire).trailing_ones())
+    }
+
     /// Returns true if no slot is in use. Not reliable while the chunk has an owner.
     pub(crate) fn is_wholly_free(&self) -> bool {
         self.free_count() == self.geometry().slot_count as i32

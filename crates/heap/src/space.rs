@@ -13,6 +13,9 @@ use crate::runs::Runs;
 use crate::slab::State;
 use crate::slot_kind::SlotKind;
 
+/// Chunks of which a caller that does not want every roomy one checks that many.
+const CHECKED_COUNT: usize = 32;
+
 /// The state above the mark at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Above {
@@ -142,6 +145,19 @@ impl Space {
         Some(slab)
     }
 
+    /// Takes a roomy chunk that is `wanted`. Checks some chunks of the list, which the next call does not check first.
+    pub(crate) fn take_roomy_if(&mut self, slot_kind: SlotKind, wanted: impl Fn(SlabRef) -> bool) -> Option<SlabRef> {
+        for _ in 0..CHECKED_COUNT {
+            let list = &mut self.slabs().roomy[slot_kind.index()];
+            let slab = (*list)?;
+            if wanted(slab) {
+                return self.take_roomy(slot_kind);
+            }
+            *list = slab.next.get();
+        }
+        None
+    }
+
     /// Takes a listed chunk off its list.
     pub(crate) fn unlist(&mut self, slab: SlabRef) {
         if slab.state() == State::Listed {
@@ -151,12 +167,14 @@ impl Space {
     }
 }
 
+/// Adds a record to a list, which is a ring, as its first one.
 fn push(list: &mut Option<SlabRef>, slab: SlabRef) {
-    slab.previous.set(None);
-    slab.next.set(*list);
-    if let Some(head) = list {
-        head.previous.set(Some(slab));
-    }
+    let next = list.unwrap_or(slab);
+    let previous = list.and_then(|head| head.previous.get()).unwrap_or(slab);
+    slab.next.set(Some(next));
+    slab.previous.set(Some(previous));
+    previous.next.set(Some(slab));
+    next.previous.set(Some(slab));
     *list = Some(slab);
 }
 
@@ -167,11 +185,12 @@ fn pop(list: &mut Option<SlabRef>) -> Option<SlabRef> {
 }
 
 fn remove(list: &mut Option<SlabRef>, slab: SlabRef) {
-    if let Some(next) = slab.next.get() {
-        next.previous.set(slab.previous.get());
+    let others = slab.next.get().zip(slab.previous.get()).filter(|&(next, _)| next != slab);
+    if let Some((next, previous)) = others {
+        next.previous.set(Some(previous));
+        previous.next.set(Some(next));
     }
-    match slab.previous.get() {
-        Some(previous) => previous.next.set(slab.next.get()),
-        None => *list = slab.next.get(),
+    if *list == Some(slab) {
+        *list = others.map(|(next, _)| next);
     }
 }

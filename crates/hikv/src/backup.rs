@@ -163,9 +163,7 @@ pub fn restore<A: CallbackReply>(
     dir: impl AsRef<Path>,
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
-    let source = Options::new().create(false).read_only(true).ordered(false).open(backup.as_ref())?;
-    let engine = source.engine_kind();
-    copy_items(&source, dir.as_ref(), engine, progress, None)
+    Options::new().restore(backup, dir, progress)
 }
 
 /// Creates a store with the engine `engine` in the new directory `into` from the store at `from`, which no process
@@ -193,8 +191,7 @@ pub fn convert<A: CallbackReply>(
     engine: EngineKind,
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
-    let source = Options::new().create(false).read_only(true).ordered(false).open(from.as_ref())?;
-    copy_items(&source, into.as_ref(), engine, progress, None)
+    Options::new().engine(engine).convert(from, into, progress)
 }
 
 /// Like [`convert`], for a store that may be damaged: skips damaged items and reports each to `damaged`.
@@ -221,21 +218,20 @@ pub fn convert_skipping_damage<A: CallbackReply>(
     into: impl AsRef<Path>,
     engine: EngineKind,
     progress: impl FnMut(BackupProgress) -> A,
-    mut damaged: impl FnMut(Damage),
+    damaged: impl FnMut(Damage),
 ) -> Result<BackupReport, BackupError> {
-    let options = Options::new().create(false).read_only(true).ordered(false);
-    let source = options.tuning(|tuning| tuning.skip_damaged(true)).open(from.as_ref())?;
-    copy_items(&source, into.as_ref(), engine, progress, Some(&mut damaged))
+    Options::new().engine(engine).convert_skipping_damage(from, into, progress, damaged)
 }
 
-fn copy_items<A: CallbackReply>(
+/// Copies the items of `source` into a new store of this engine, with this limit of memory.
+pub(crate) fn copy_items<A: CallbackReply>(
     source: &Store,
     dir: &Path,
-    engine: EngineKind,
+    (engine, memory_bytes_max): (EngineKind, Option<u64>),
     mut progress: impl FnMut(BackupProgress) -> A,
     damaged: Option<&mut dyn FnMut(Damage)>,
 ) -> Result<BackupReport, BackupError> {
-    let copy = copy_of(source, dir, Purpose::Kept, engine)?;
+    let copy = copy_of(source, dir, Purpose::Kept, (engine, memory_bytes_max))?;
     copy.complete(|store| {
         let items_total = match damaged {
             // Some engines count by a walk over items that may be damaged.
@@ -259,15 +255,21 @@ pub(crate) fn copy_to<A: CallbackReply>(
     purpose: Purpose,
     progress: impl FnMut(BackupProgress) -> A,
 ) -> Result<BackupReport, BackupError> {
-    let copy = copy_of(from, out, purpose, from.engine_kind())?;
+    let copy = copy_of(from, out, purpose, (from.engine_kind(), from.inner().memory_bytes_max))?;
     copy.complete(|store| write_items(&from.read_view()?, stored_keys(from).len()?, store, progress, None))
 }
 
 /// Begins a copy of `source` at `out`, which must not exist.
-fn copy_of(source: &Store, out: &Path, purpose: Purpose, engine: EngineKind) -> Result<Copy, BackupError> {
+fn copy_of(
+    source: &Store,
+    out: &Path,
+    purpose: Purpose,
+    (engine, memory_bytes_max): (EngineKind, Option<u64>),
+) -> Result<Copy, BackupError> {
     files::refuse_empty(out)?;
     refuse_existing(out)?;
     let options = Options::new().engine(engine).clock(source.inner().engine()?.clock().clone());
+    let options = options.memory_if_journaled(memory_bytes_max);
     Copy::begin(out, Mark { purpose, uuid: source.uuid() }, &options)
 }
 

@@ -135,6 +135,7 @@ mod backup_error;
 mod backup_place;
 mod batch;
 mod copy_mark;
+mod copying;
 mod dir_lock;
 pub mod dump;
 mod engine_kind;

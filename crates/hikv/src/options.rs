@@ -44,6 +44,8 @@ pub struct Options {
     pub(crate) clock: Clock,
     pub(crate) read_cache_bytes: u64,
     pub(crate) memory_bytes_max: Option<u64>,
+    /// True if a store without a journal opens without the limit.
+    pub(crate) is_memory_optional: bool,
     pub(crate) tuning: Tuning,
     pub(crate) emulation: Emulation,
 }
@@ -76,6 +78,7 @@ impl Default for Options {
             clock: Clock::default(),
             read_cache_bytes: 0,
             memory_bytes_max: None,
+            is_memory_optional: false,
             tuning: Tuning::default(),
             emulation: Emulation::default(),
         }
@@ -213,6 +216,11 @@ impl Options {
     #[must_use]
     pub fn memory_bytes_max(self, memory_bytes_max: u64) -> Options {
         Options { memory_bytes_max: Some(memory_bytes_max), ..self }
+    }
+
+    /// Limits the memory if the store has a journal.
+    pub(crate) fn memory_if_journaled(self, memory_bytes_max: Option<u64>) -> Options {
+        Options { memory_bytes_max, is_memory_optional: true, ..self }
     }
 
     /// Sets the clock by which keys expire (default: the system's clock). Other clocks are for tests: background

@@ -101,6 +101,8 @@ pub struct PageStats {
     pub page_dirty_bytes: u64,
     /// Bytes of pages that are never dropped.
     pub page_kept_bytes: u64,
+    /// Bytes of index pages in memory, counted at intervals: these are kept before others.
+    pub page_index_bytes: u64,
     /// Pages read since open.
     pub page_load_count: u64,
     /// Pages dropped since open.
@@ -116,6 +118,7 @@ impl PageStats {
             page_resident_bytes: figures.resident_bytes,
             page_dirty_bytes: figures.stored_bytes,
             page_kept_bytes: figures.kept_bytes,
+            page_index_bytes: figures.index_bytes,
             page_load_count: figures.loaded_count,
             page_eviction_count: figures.evicted_count,
             page_rescue_count: figures.rescued_count,

@@ -24,7 +24,7 @@ pub use expiry::Expiry;
 pub use item::Item;
 pub use new_item::{NewItem, copy, restamp};
 pub use plain::Plain;
-pub use prefetch::{prefetch, prefetch_ahead};
+pub use prefetch::{prefetch, prefetch_ahead, request};
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 65_535;

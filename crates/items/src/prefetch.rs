@@ -5,6 +5,9 @@ use pmem::{LINE_BYTES, Medium, Offset};
 /// The most bytes of an item that are prefetched before its header has been read.
 const PREFETCHED_BYTES_MAX: u64 = 1024;
 
+/// The most bytes of an item that are requested from the disk.
+const REQUESTED_BYTES_MAX: u64 = 64 << 10;
+
 /// Lines behind an item's first line that are prefetched one by one: those of the usual item, with a key and value of
 /// at most 304 bytes together.
 const STEP_LINE_COUNT: u64 = 4;
@@ -25,6 +28,17 @@ pub fn prefetch<M: Medium>(medium: &M, at: Offset, capacity_bytes: Option<u64>) 
     }
     if len_bytes > (STEP_LINE_COUNT + 1) * LINE_BYTES {
         prefetch_further(medium, at, len_bytes.min(PREFETCHED_BYTES_MAX));
+    }
+}
+
+/// Prefetches an item that is read after others that are prefetched as well: if it is not in memory, it is read from
+/// the disk together with them.
+#[inline(always)]
+pub fn request<M: Medium>(medium: &M, at: Offset, capacity_bytes: Option<u64>) {
+    if medium.evicts() {
+        medium.request(at.span(capacity_bytes.unwrap_or(LINE_BYTES).min(REQUESTED_BYTES_MAX)));
+    } else {
+        prefetch(medium, at, capacity_bytes);
     }
 }
 

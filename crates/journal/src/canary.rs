@@ -36,5 +36,7 @@ pub const SYNC_RETRIED: Canary = Canary("SyncRetried");
 pub const PUBLISHED_UNNOTED: Canary = Canary("PublishedUnnoted");
 /// A page is evicted although the base lacks stores to it.
 pub const EVICTED_WHILE_STORED: Canary = Canary("EvictedWhileStored");
+/// A page is not read although only a part of it is overwritten.
+pub const OVERWRITTEN_IN_PART: Canary = Canary("OverwrittenInPart");
 /// A checkpoint reports a page clean before the base with it is synced.
 pub const CLEAN_BEFORE_SYNC: Canary = Canary("CleanBeforeSync");

@@ -31,7 +31,8 @@
 //! Each type owns its fields, and uses only types below it:
 //!
 //! ```text
-//! medium, journaled        the medium; creating and opening          -> journal, recover, threads, receipt
+//! medium, residency        the medium                                -> journaled
+//! journaled                creating and opening                      -> journal, recover, threads, receipt
 //! close, receipt, threads  closing; callers that wait later          -> journal
 //! journal                  the composition                           -> log, checkpoint, loading
 //! checkpoint: Checkpointer the base is brought up to date            -> log, loading, discards, pace
@@ -83,6 +84,7 @@ mod recover;
 mod redo;
 mod region;
 mod requests;
+mod residency;
 mod scan;
 mod segment;
 mod slots;

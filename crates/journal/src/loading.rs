@@ -17,10 +17,13 @@
 //! is freed again (`paged`, `paging`, `page_state`, `evictor`).
 
 mod evictor;
+mod hand;
+mod once;
 mod page_state;
 mod paged;
 mod pager;
 mod paging;
+mod reads;
 
 use std::collections::VecDeque;
 use std::io;
@@ -40,9 +43,11 @@ use crate::redo::Redo;
 use crate::region::{PAGE_BYTES, Region};
 use crate::{File, JournalOptions, canary};
 
+pub(crate) use once::Once;
 pub(crate) use pager::{Pager, Writing};
 pub use paging::PageFigures;
 use paging::Usage;
+pub(crate) use reads::READER_COUNT;
 
 /// Length of the thread's read calls: enough that calls cost little, and short enough that a thread which needs one
 /// of these blocks does not wait long.
@@ -158,15 +163,19 @@ impl<F: File> Loader<F> {
     pub(crate) fn wake(&self) {
         drop(self.wanted.lock());
         self.is_wanted.notify_all();
-        self.pager.iter().for_each(|pager| pager.evictor.wake());
+        self.pager.iter().for_each(Pager::wake);
     }
 
     /// Slow path of [`pmem::Bytes::check`]. Without a pin, the pages stay in memory for good.
     #[cold]
     #[inline(never)]
     pub(crate) fn reach(&self, span: Span) -> Result<(), MediumError> {
-        let is_held = !self.is_paged() || epoch::is_pinned();
-        self.reach_for(span, if is_held { Usage::Read } else { Usage::Keep })
+        let usage = match !self.is_paged() || epoch::is_pinned() {
+            true if Once::is_open() => Usage::Once,
+            true => Usage::Read,
+            false => Usage::Keep,
+        };
+        self.reach_for(span, usage)
     }
 
     /// Slow path of [`pmem::Bytes::target`], for a thread that is pinned if pages may be evicted.

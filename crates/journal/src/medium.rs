@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use epoch::Pin;
 use pmem::{
-    Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Residency, Space,
-    Span, Taken, Ticket, Waited, arch,
+    Acknowledge, Bytes, Canary, Durability, LINE_BYTES, Level, Medium, MediumError, Offset, Persist, Space, Span,
+    Taken, Ticket, Waited, arch,
 };
 
 use crate::options::entry_bytes_max;
@@ -16,7 +16,7 @@ use crate::{File, Journaled, broken, canary};
 impl<F: File> Journaled<F> {
     /// Pins the thread if pages may be evicted while it uses them.
     #[inline]
-    fn hold(&self) -> Option<Pin> {
+    pub(crate) fn hold(&self) -> Option<Pin> {
         self.journal.loader.is_paged().then(epoch::pin)
     }
 
@@ -55,6 +55,29 @@ impl<F: File> Journaled<F> {
     #[inline(never)]
     fn store_slowly<R>(&self, at: Offset, len_bytes: u64, store: impl FnOnce() -> R) -> R {
         let _pin = self.hold();
+        self.target_slowly(at, len_bytes);
+        store()
+    }
+
+    /// Gives up the content of the whole pages in `span`, if they may be evicted.
+    pub(crate) fn overwrite_pages(&self, span: Span) {
+        let loader = &self.journal.loader;
+        if let Some(pager) = loader.pager() {
+            pager.overwrite(loader.region(), span, self.breaks(canary::OVERWRITTEN_IN_PART));
+        }
+    }
+
+    /// Like [`Self::store_slowly`], for a `store` that stores to all of these bytes: whole pages need not be read.
+    ///
+    /// # Panics
+    /// As for [`Bytes::target`].
+    #[cold]
+    #[inline(never)]
+    fn overwrite_slowly<R>(&self, at: Offset, len_bytes: u64, store: impl FnOnce() -> R) -> R {
+        let _pin = self.hold();
+        if len_bytes >= PAGE_BYTES {
+            self.overwrite_pages(at.span(len_bytes));
+        }
         self.target_slowly(at, len_bytes);
         store()
     }
@@ -161,7 +184,7 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         let len_bytes = bytes.len() as u64;
         // SAFETY: the target is in the region (the caller of the closure has checked it), and only the caller uses it.
         let copy = || unsafe { self.address(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        if self.is_storable(at, len_bytes) { copy() } else { self.store_slowly(at, len_bytes, copy) }
+        if self.is_storable(at, len_bytes) { copy() } else { self.overwrite_slowly(at, len_bytes, copy) }
     }
 
     #[inline]
@@ -184,7 +207,7 @@ unsafe impl<F: File> Bytes for Journaled<F> {
         if self.is_storable(at, padded_bytes) {
             copy()
         } else {
-            self.store_slowly(at, padded_bytes, copy)
+            self.overwrite_slowly(at, padded_bytes, copy)
         }
         self.flush(at.span(padded_bytes));
     }
@@ -295,42 +318,6 @@ impl<F: File> Acknowledge for Journaled<F> {
     #[inline]
     fn deferred(&self) -> Option<Ticket> {
         Some(Ticket(self.journal.log.deferred()))
-    }
-}
-
-impl<F: File> Residency for Journaled<F> {
-    #[inline(always)]
-    fn check_lost_ranges(&self) -> Result<(), MediumError> {
-        self.journal.loader.losses()
-    }
-
-    fn populate(&self, span: Span) {
-        let end = span.end().unwrap_or(u64::MAX).min(self.len_bytes());
-        let start = span.start.0 - span.start.0 % PAGE_BYTES;
-        if start < end && self.in_owner() && !self.journal.loader.is_paged() {
-            self.journal.loader.region().memory.populate(start..end.next_multiple_of(PAGE_BYTES));
-        }
-    }
-
-    #[inline]
-    fn peek(&self, at: Offset) -> u64 {
-        let is_absent = at.0 >= self.journal.loader.region().readable_bytes();
-        let peeked = if is_absent { self.journal.loader.peek(at) } else { None };
-        peeked.unwrap_or_else(|| self.load(at, Ordering::Relaxed))
-    }
-
-    fn prefetch(&self, span: Span) {
-        self.journal.loader.expect(span);
-    }
-
-    #[inline]
-    fn held<R>(&self, operate: impl FnOnce() -> R) -> R {
-        let _pin = self.hold();
-        operate()
-    }
-
-    fn prefetch_peek(&self, at: Offset) {
-        self.journal.loader.expect_page(at);
     }
 }
 

@@ -19,6 +19,18 @@ struct Change {
     len: u32,
 }
 
+impl Change {
+    /// Cuts off the part behind the first block that the bytes touch, up to the end of the last block: repeated calls
+    /// return all these parts, the last one first. Returns `None` if the bytes are in one block.
+    fn split_last(&mut self, block_bytes: u64) -> Option<Change> {
+        let last_start = (self.at + u64::from(self.len) - 1) / block_bytes * block_bytes;
+        let len = last_start.checked_sub(self.at).filter(|&len| len > 0)? as u32;
+        let behind = Change { at: last_start, start: self.start + len, len: self.len - len, ..*self };
+        self.len = len;
+        Some(behind)
+    }
+}
+
 /// Entries as they are read from the log.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
@@ -66,41 +78,30 @@ impl Replayed {
 #[derive(Debug, Default)]
 pub(crate) struct Redo {
     segments: Vec<Vec<u8>>,
-    /// The entries, grouped by block, in the order of the log; an entry that touches two blocks is in both.
+    /// The entries, each within one block: sorted by block, and in the order of the log for each.
     changes: Vec<Change>,
-    /// The index at which each block's entries begin, and the end of the last one's.
-    starts: Vec<usize>,
     block_bytes: u64,
 }
 
 impl Redo {
-    /// Groups the entries by block.
+    /// Groups the entries by block, in the memory that they already use.
     ///
     /// # Errors
     /// [`JournalError::Truncated`] if the entries reach beyond `base_bytes`.
     pub(crate) fn of(replayed: Replayed, block_bytes: u64, base_bytes: u64) -> Result<Redo, JournalError> {
-        let Replayed { segments, changes: found, end, .. } = replayed;
+        let Replayed { segments, mut changes, end, .. } = replayed;
         if end > base_bytes {
             return Err(JournalError::Truncated { base_bytes, region_bytes: end });
         }
-        let blocks_of =
-            |change: &Change| change.at / block_bytes..(change.at + u64::from(change.len)).div_ceil(block_bytes);
-        let mut starts = vec![0; end.div_ceil(block_bytes) as usize + 1];
-        for block in found.iter().flat_map(blocks_of) {
-            starts[block as usize + 1] += 1;
-        }
-        for block in 1..starts.len() {
-            starts[block] += starts[block - 1];
-        }
-        let mut next = starts.clone();
-        let mut changes = vec![Change { at: 0, segment: 0, start: 0, len: 0 }; starts[starts.len() - 1]];
-        for change in &found {
-            for block in blocks_of(change) {
-                changes[next[block as usize]] = *change;
-                next[block as usize] += 1;
+        for i in 0..changes.len() {
+            while let Some(behind) = changes[i].split_last(block_bytes) {
+                changes.push(behind);
             }
         }
-        Ok(Redo { segments, changes, starts, block_bytes })
+        // Entries have different positions in the log, so no order is lost.
+        let block_bits = block_bytes.trailing_zeros();
+        changes.sort_unstable_by_key(|change| (change.at >> block_bits, change.segment, change.start));
+        Ok(Redo { segments, changes, block_bytes })
     }
 
     /// Returns the pages that entries touch.
@@ -112,9 +113,10 @@ impl Redo {
 
     /// Returns the entries of the block at `at`.
     fn changes_at(&self, at: u64) -> &[Change] {
-        let block = (at / self.block_bytes.max(1)) as usize;
-        let [start, past] = [block, block + 1].map(|i| self.starts.get(i).copied());
-        start.zip(past).map_or(&[], |(start, past)| &self.changes[start..past])
+        let block_bytes = self.block_bytes.max(1);
+        let start = at - at % block_bytes;
+        let from = &self.changes[self.changes.partition_point(|change| change.at < start)..];
+        &from[..from.partition_point(|change| change.at < start + block_bytes)]
     }
 
     /// Returns true if entries touch the block at `at`.
@@ -125,7 +127,7 @@ impl Redo {
     /// Returns the memory that the entries use.
     pub(crate) fn len_bytes(&self) -> u64 {
         let segment_bytes: usize = self.segments.iter().map(Vec::len).sum();
-        (segment_bytes + self.changes.len() * size_of::<Change>() + self.starts.len() * size_of::<usize>()) as u64
+        (segment_bytes + self.changes.capacity() * size_of::<Change>()) as u64
     }
 
     /// Applies the entries that touch `bytes`, which are at `at`, all in one block.

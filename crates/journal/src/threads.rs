@@ -1,6 +1,6 @@
 //! The journal's background threads: one for checkpoints, one that prepares the next segment (`ahead`), one per
-//! lane that syncs for callers which do not wait (`notifier`), and one that reads the base into memory, or evicts pages
-//! from it (`loading`).
+//! lane that syncs for callers which do not wait (`notifier`), and one that reads the base into memory; or one that
+//! evicts pages, and some that read requested ones (`loading`).
 
 use std::io;
 use std::mem;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::journal::Journal;
-use crate::loading::Pager;
+use crate::loading::{Pager, READER_COUNT};
 use crate::turns::LANE_COUNT;
 use crate::{File, notifier};
 
@@ -24,6 +24,11 @@ impl Threads {
         if journal.options.background && journal.loader.is_paged() {
             threads
                 .run("hikv-evict", journal, |journal| journal.loader.run_evictor(|| journal.ask_for_clean_pages()))?;
+        }
+        if journal.options.background && journal.loader.is_paged() {
+            for _ in 0..READER_COUNT {
+                threads.run("hikv-read", journal, |journal| journal.loader.run_reader())?;
+            }
         }
         if journal.options.background && journal.options.writable {
             threads.run("hikv-checkpoint", journal, checkpoint)?;

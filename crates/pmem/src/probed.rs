@@ -228,6 +228,33 @@ impl<M: Medium, P: Probe> Residency for Probed<M, P> {
     }
 
     #[inline(always)]
+    fn once<R>(&self, operate: impl FnOnce() -> R) -> R {
+        self.inner.once(operate)
+    }
+
+    fn prefer(&self, span: Span, is_index: bool) {
+        self.inner.prefer(span, is_index);
+    }
+
+    #[inline(always)]
+    fn evicts(&self) -> bool {
+        self.inner.evicts()
+    }
+
+    fn is_resident(&self, span: Span) -> bool {
+        self.inner.is_resident(span)
+    }
+
+    fn request(&self, span: Span) {
+        self.inner.request(span);
+    }
+
+    unsafe fn overwrite(&self, span: Span) {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.overwrite(span) };
+    }
+
+    #[inline(always)]
     fn prefetch_line(&self, at: Offset) {
         self.inner.prefetch_line(at);
         self.probe.asked_for(at);

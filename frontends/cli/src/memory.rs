@@ -7,7 +7,7 @@ use server::Parameters;
 use crate::failure::Failure;
 use crate::given;
 
-/// The option of commands that read or write large parts of a store.
+/// The option of every command that opens a store, except `repair`.
 #[derive(Args)]
 pub(crate) struct Memory {
     /// Limit of the store's memory, for a store on an ordinary disk that is larger than memory [default: the whole

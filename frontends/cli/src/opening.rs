@@ -11,6 +11,8 @@ use std::time::Instant;
 use hikv::{OpenError, OpenProgress, Options, Store, Verify};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::memory::Memory;
+
 /// Time until the first progress is shown.
 const SHOWN_AFTER_MS: u64 = 500;
 
@@ -26,13 +28,14 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<Store, OpenError> {
 }
 
 /// Opens the store at `dir` for reading.
-pub(crate) fn read_only(dir: &Path) -> Result<Store, OpenError> {
-    verified(dir, Verify::default())
+pub(crate) fn read_only(dir: &Path, memory: &Memory) -> Result<Store, OpenError> {
+    verified(dir, Verify::default(), memory)
 }
 
 /// Like [`read_only`], with the level of verification of reads.
-pub(crate) fn verified(dir: &Path, verify: Verify) -> Result<Store, OpenError> {
-    open(&Options::new().read_only(true).tuning(|tuning| tuning.verify_reads(verify)), dir)
+pub(crate) fn verified(dir: &Path, verify: Verify, memory: &Memory) -> Result<Store, OpenError> {
+    let options = Options::new().read_only(true).tuning(|tuning| tuning.verify_reads(verify));
+    open(&memory.options(options), dir)
 }
 
 struct Watched {

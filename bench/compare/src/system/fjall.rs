@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ::fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use bench::{Need, Subject};
 
-use super::{CACHE_BYTES, Opening, copy_out};
+use super::{Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
@@ -16,7 +16,7 @@ pub(super) struct Fjall {
 }
 
 pub(super) fn open(opening: &Opening<'_>) -> Result<Fjall, Error> {
-    let store = Database::builder(opening.directory.join("store")).cache_size(CACHE_BYTES as u64).open()?;
+    let store = Database::builder(opening.directory.join("store")).cache_size(opening.cache_bytes()).open()?;
     let items = store.keyspace("items", KeyspaceCreateOptions::default)?;
     Ok(Fjall { store, items, level: opening.level })
 }

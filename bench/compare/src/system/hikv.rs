@@ -16,5 +16,9 @@ pub(super) fn open(opening: &Opening<'_>, engine: EngineKind, level: Option<Leve
         Some(Level::Buffered) => options.durability(Durability::Buffered),
         None => options,
     };
+    let options = match opening.memory {
+        Some(memory) => options.memory_bytes_max(memory.bytes).read_cache_bytes(memory.read_cache_bytes),
+        None => options,
+    };
     Ok(Candidate::new(options.open(opening.directory.join("store"))?))
 }

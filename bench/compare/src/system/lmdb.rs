@@ -27,10 +27,12 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Lmdb, Error> {
     let map_bytes = (item_bytes * MAP_BYTES_PER_ITEM_BYTE).max(MAP_BYTES_MIN);
     let mut options = EnvOpenOptions::new();
     options.map_size(map_bytes.next_multiple_of(1 << 20) as usize);
-    if opening.level == Level::Buffered {
-        // SAFETY: after a crash of the machine the store is not used again.
-        unsafe { options.flags(EnvFlags::NO_SYNC) };
-    }
+    let mut flags = EnvFlags::empty();
+    flags.set(EnvFlags::NO_SYNC, opening.level == Level::Buffered);
+    // Reading ahead fills little memory with items that no operation needs.
+    flags.set(EnvFlags::NO_READ_AHEAD, opening.memory.is_some());
+    // SAFETY: after a crash of the machine the store is not used again.
+    unsafe { options.flags(flags) };
     // SAFETY: only this program uses the directory.
     let environment = unsafe { options.open(directory) }?;
     let mut making = environment.write_txn()?;

@@ -18,9 +18,17 @@ use bench::{Records, Subject};
 use crate::cell::{Cell, Level};
 use crate::error::Error;
 
-/// Block cache of the systems that have one: more than any of them can use for a million items, so that no get waits
-/// for the disk.
-const CACHE_BYTES: usize = 2 << 30;
+/// Block cache of the systems that have one, without a limit of memory: more than any of them can use for a million
+/// items, so that no get waits for the disk.
+const CACHE_BYTES: u64 = 2 << 30;
+
+/// A limit of a store's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Memory {
+    pub(crate) bytes: u64,
+    /// The part of it that is hikv's read cache.
+    pub(crate) read_cache_bytes: u64,
+}
 
 /// A system's name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,6 +57,15 @@ pub(crate) struct Opening<'a> {
     pub(crate) records: Records,
     /// Requests that keys are kept in order, for systems with a choice.
     pub(crate) is_ordered: bool,
+    pub(crate) memory: Option<Memory>,
+}
+
+impl Opening<'_> {
+    /// Returns the block cache of a system that has one: half of the memory, because tables in memory and the page
+    /// cache need the other half.
+    fn cache_bytes(&self) -> u64 {
+        self.memory.map_or(CACHE_BYTES, |memory| memory.bytes / 2)
+    }
 }
 
 /// An action on any system.

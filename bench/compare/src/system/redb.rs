@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ::redb::{Database, Durability, ReadableDatabase, Table, TableDefinition};
 use bench::{Need, Subject};
 
-use super::{CACHE_BYTES, Opening, copy_out};
+use super::{Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
@@ -17,7 +17,9 @@ pub(super) struct Redb {
 }
 
 pub(super) fn open(opening: &Opening<'_>) -> Result<Redb, Error> {
-    let store = Database::builder().set_cache_size(CACHE_BYTES).create(opening.directory.join("store.redb"))?;
+    let mut builder = Database::builder();
+    builder.set_cache_size(opening.cache_bytes() as usize);
+    let store = builder.create(opening.directory.join("store.redb"))?;
     let durability = match opening.level {
         Level::Power => Durability::Immediate,
         Level::Buffered => Durability::None,

@@ -1,12 +1,12 @@
 //! RocksDB: each put is a record of its log, synced in groups at `power`. Log files are recycled, so that a sync
-//! changes no metadata of the file system. Everything else is the default, except a cache that holds everything.
+//! changes no metadata of the file system. Everything else is the default, except the size of the cache.
 
 use std::ops::ControlFlow;
 
 use ::rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Options, WriteOptions};
 use bench::{Need, Subject};
 
-use super::{CACHE_BYTES, Opening, copy_out};
+use super::{Opening, copy_out};
 use crate::cell::Level;
 use crate::error::Error;
 
@@ -23,7 +23,7 @@ pub(super) struct RocksDb {
 
 pub(super) fn open(opening: &Opening<'_>) -> Result<RocksDb, Error> {
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&Cache::new_lru_cache(CACHE_BYTES));
+    table.set_block_cache(&Cache::new_lru_cache(opening.cache_bytes() as usize));
     table.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
     let mut options = Options::default();
     options.create_if_missing(true);

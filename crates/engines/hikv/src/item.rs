@@ -69,6 +69,12 @@ pub(super) fn prefetch<M: Medium>(medium: &M, position: Position) {
     items::prefetch(medium, position.offset(), position.slot_bytes());
 }
 
+/// As [`prefetch`], for one of several items that are read after each other.
+#[inline(always)]
+pub(super) fn request<M: Medium>(medium: &M, position: Position) {
+    items::request(medium, position.offset(), position.slot_bytes());
+}
+
 /// Stamps an item again that was written before a snapshot was taken. Reads the whole item for that. The item is then
 /// flushed, and ordered before later stores.
 ///

@@ -147,13 +147,13 @@ impl<M: Medium, D: Dram> Walks for Ink<M, D> {
         damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
         if cursor == Cursor::Start {
-            self.items().walk_all_skipping_damage(each, damaged)?;
+            self.tree().medium().once(|| self.items().walk_all_skipping_damage(each, damaged))?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        let figures = self.items().check(damaged)?;
+        let figures = self.tree().medium().once(|| self.items().check(damaged))?;
         (0..figures.key_count).for_each(|_| check.count_item());
         check.set_state::<()>(None);
         Ok(())

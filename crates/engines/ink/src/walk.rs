@@ -51,7 +51,8 @@ impl<M: Medium, D: Dram> Items<M, D> {
             Cursor::After(key) => Bound::Excluded(&key[..]),
             Cursor::Number(_) | Cursor::End => return Ok(Cursor::End),
         };
-        Ok(self.visit_leaf(damage, from, each)?.map_or(Cursor::End, Cursor::After))
+        let last = self.tree().medium().once(|| self.visit_leaf(damage, from, each))?;
+        Ok(last.map_or(Cursor::End, Cursor::After))
     }
 
     /// Shows the items of the next leaf that has any, expired or not, and returns the last one's key; `None` at the

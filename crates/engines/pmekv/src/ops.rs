@@ -157,15 +157,16 @@ impl<M: Medium, D: Dram> Walks for Pmekv<M, D> {
     }
 
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
-        self.reader().walk(&cursor, &mut |key, value, expiry| {
+        let mut each = |key: &[u8], value: &[u8], expiry| {
             if !self.reader().contents().is_past(expiry) {
                 each(key, value, expiry);
             }
-        })
+        };
+        self.medium().once(|| self.reader().walk(&cursor, &mut each))
     }
 
     fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
-        self.reader().walk(&cursor, &mut |key, _, _| each(key))
+        self.medium().once(|| self.reader().walk(&cursor, &mut |key, _, _| each(key)))
     }
 
     fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
@@ -186,13 +187,13 @@ impl<M: Medium, D: Dram> Walks for Pmekv<M, D> {
             for lost in &self.lost {
                 damaged(Error::Corrupt { offset: lost.offset, what: lost.what })?;
             }
-            self.reader().contents().walk_intact(each, damaged)?;
+            self.medium().once(|| self.reader().contents().walk_intact(each, damaged))?;
         }
         Ok(Cursor::End)
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        self.reader().contents().check_records(check, damaged)?;
+        self.medium().once(|| self.reader().contents().check_records(check, damaged))?;
         self.writer.checkpointer().check(damaged)?;
         check.set_state::<()>(None);
         Ok(())

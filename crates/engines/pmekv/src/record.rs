@@ -54,6 +54,12 @@ impl<M: Medium> Records<'_, M> {
         items::prefetch(self.0, position.offset(), position.slot_bytes());
     }
 
+    /// As [`Records::prefetch_whole`], for one of several records that are read after each other.
+    #[inline(always)]
+    pub(crate) fn request_whole(&self, position: Position) {
+        items::request(self.0, position.offset(), position.slot_bytes());
+    }
+
     /// Returns the positions, for a caller that reads each record before it takes the next; calls `near` some positions
     /// ahead, to prefetch them.
     pub(crate) fn in_time<'p>(

@@ -194,28 +194,32 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let keys = self.writer.keys();
-        let (shown, next) = keys.table().visit(keys.medium(), place)?;
-        shown.settle(keys.medium())?;
-        for (_, slot) in &shown.slots {
-            match keys.intact_contents(slot) {
-                Ok(seen) if keys.clock().is_past(seen.expiry) => {}
-                Ok(seen) => each(seen.key, seen.value, seen.expiry),
-                Err(error) => damaged(error)?,
+        keys.medium().once(|| {
+            let (shown, next) = keys.table().visit(keys.medium(), place)?;
+            shown.settle(keys.medium())?;
+            for (_, slot) in &shown.slots {
+                match keys.intact_contents(slot) {
+                    Ok(seen) if keys.clock().is_past(seen.expiry) => {}
+                    Ok(seen) => each(seen.key, seen.value, seen.expiry),
+                    Err(error) => damaged(error)?,
+                }
             }
-        }
-        Ok(cursor_at(next))
+            Ok(cursor_at(next))
+        })
     }
 
     fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
         let keys = self.writer.keys();
-        let (shown, next) = keys.table().visit(keys.medium(), place)?;
-        shown.settle(keys.medium())?;
-        for (_, slot) in &shown.slots {
-            each(keys.contents(slot)?.key);
-        }
-        Ok(cursor_at(next))
+        keys.medium().once(|| {
+            let (shown, next) = keys.table().visit(keys.medium(), place)?;
+            shown.settle(keys.medium())?;
+            for (_, slot) in &shown.slots {
+                each(keys.contents(slot)?.key);
+            }
+            Ok(cursor_at(next))
+        })
     }
 
     fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
@@ -241,7 +245,8 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
             }
         };
         let _background = self.background.keep_away();
-        let is_done = state.step(self.writer.keys(), self.writer.space().heap(), check, damaged);
+        let step = || state.step(self.writer.keys(), self.writer.space().heap(), check, damaged);
+        let is_done = self.medium().once(step);
         check.set_state(Some(state).filter(|_| !is_done));
         Ok(())
     }

@@ -3,6 +3,7 @@
 mod allocation;
 mod crash;
 mod damage;
+mod eviction;
 mod growth;
 mod holes;
 mod killed;

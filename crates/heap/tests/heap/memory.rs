@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use heap::layout::UNIT_BYTES;
@@ -16,6 +16,19 @@ use pmem::{
 /// The address space of a medium; pages cost nothing until they are touched.
 const RESERVED_BYTES: usize = 1 << 30;
 
+/// The unit of eviction.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// The eviction that a medium pretends.
+#[derive(Default)]
+pub(crate) struct Eviction {
+    pub(crate) is_on: bool,
+    /// Units that are not in memory.
+    pub(crate) absent: BTreeSet<u64>,
+    /// Pages whose content was given up.
+    pub(crate) overwritten: BTreeSet<u64>,
+}
+
 /// A region in memory whose bytes can be read and which can be made read-only or full.
 pub(crate) struct Memory {
     allocation: NonNull<u8>,
@@ -24,6 +37,7 @@ pub(crate) struct Memory {
     growth_count: AtomicU64,
     populated_bytes: AtomicU64,
     is_writable: AtomicBool,
+    eviction: Mutex<Eviction>,
     /// Units without space.
     holes: Mutex<BTreeSet<u64>>,
     /// Called once, when space has been allocated.
@@ -49,8 +63,17 @@ impl Memory {
         let limit_bytes = AtomicU64::new(RESERVED_BYTES as u64);
         let (len_bytes, populated_bytes) = (AtomicU64::new(len_bytes), AtomicU64::new(0));
         let growth_count = AtomicU64::new(0);
-        let (is_writable, holes, after_back) = (AtomicBool::new(true), Mutex::default(), Mutex::default());
-        Memory { allocation, len_bytes, limit_bytes, growth_count, populated_bytes, is_writable, holes, after_back }
+        Memory {
+            allocation,
+            len_bytes,
+            limit_bytes,
+            growth_count,
+            populated_bytes,
+            is_writable: AtomicBool::new(true),
+            eviction: Mutex::default(),
+            holes: Mutex::default(),
+            after_back: Mutex::default(),
+        }
     }
 
     /// Creates a region that has only been formatted.
@@ -59,6 +82,11 @@ impl Memory {
         let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
         heap.region().finish_format(&memory).unwrap();
         (memory, heap)
+    }
+
+    /// Returns the pages as the medium may have evicted them.
+    pub(crate) fn eviction(&self) -> MutexGuard<'_, Eviction> {
+        self.eviction.lock().unwrap()
     }
 
     /// Returns the number of attempts to grow it.
@@ -168,6 +196,24 @@ impl Persist for Memory {
 impl Acknowledge for Memory {}
 
 impl Residency for Memory {
+    fn evicts(&self) -> bool {
+        self.eviction().is_on
+    }
+
+    fn is_resident(&self, span: Span) -> bool {
+        units(span).all(|unit| !self.eviction().absent.contains(&unit))
+    }
+
+    /// Spoils all whole pages: the worst that an evicting medium does.
+    unsafe fn overwrite(&self, span: Span) {
+        self.assert_within(span.start, span.len_bytes);
+        let pages = span.start.0.div_ceil(PAGE_BYTES)..(span.start.0 + span.len_bytes) / PAGE_BYTES;
+        for page in pages {
+            self.set_bytes(page * PAGE_BYTES, &[0xEE; PAGE_BYTES as usize]);
+            self.eviction().overwritten.insert(page);
+        }
+    }
+
     fn populate(&self, span: Span) {
         self.assert_within(span.start, span.len_bytes);
         self.populated_bytes.fetch_add(span.len_bytes, Ordering::Relaxed);

@@ -81,6 +81,7 @@ impl Options {
     pub(crate) fn check_without_journal(&self, medium: &str) -> Result<(), OpenError> {
         match self.memory_bytes_max {
             None => Ok(()),
+            Some(_) if self.is_memory_optional => Ok(()),
             Some(bytes) => refused(format!(
                 "{bytes} bytes of memory (memory_bytes_max): a store on {medium} without a journal has no limit of memory"
             )),

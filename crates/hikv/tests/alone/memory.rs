@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use fastrand::Rng;
-use hikv::{Durability, EngineKind, Error, Options, Store, WriteBatch};
+use hikv::{Durability, EngineKind, Error, Options, PageStats, Store, WriteBatch};
 use tempfile::TempDir;
 
 use crate::alone;
@@ -138,6 +138,39 @@ fn every_engine_serves_a_store_larger_than_its_memory() {
         assert!(pages.page_eviction_count > LIMIT_BYTES / 4096, "{pages:?}");
         drop(store);
     }
+}
+
+/// With the index in memory, a get reads the pages of its item that are not, and nothing else.
+#[test]
+fn uniform_gets_read_no_page_of_the_index() {
+    const COUNT: usize = 400_000;
+    const ITEM_BYTES: f64 = 288.0;
+    /// The probability that an item is in two pages; it begins at a multiple of 32 bytes.
+    const STRADDLING: f64 = (ITEM_BYTES - 32.0) / 4096.0;
+    let _alone = alone();
+    let dir = disk();
+    let store = options(EngineKind::HiKv).open(dir.path()).unwrap();
+    (0..COUNT).for_each(|number| store.put(key(number), [number as u8; 256]).unwrap());
+    let mut random = Rng::with_seed(7);
+    let mut get = |count: usize| {
+        for _ in 0..count {
+            let number = random.usize(..COUNT);
+            assert_eq!(store.get(key(number)).unwrap().unwrap()[..], [number as u8; 256]);
+        }
+    };
+    let pages = || store.stats().journal.unwrap().pages.unwrap();
+    // Until the pages are those that gets leave in memory.
+    get(COUNT);
+    let before = pages();
+    get(COUNT / 4);
+    let after = pages();
+    let resident_share =
+        |pages: PageStats| (pages.page_resident_bytes - pages.page_index_bytes) as f64 / (COUNT as f64 * ITEM_BYTES);
+    let share = (resident_share(before) + resident_share(after)) / 2.0;
+    let reads_per_get = (after.page_load_count - before.page_load_count) as f64 / (COUNT / 4) as f64;
+    assert!((0.1..0.9).contains(&share) && after.page_index_bytes > COUNT as u64 * 16, "{before:?} {after:?}");
+    let most = (1.0 - share) * (1.0 + STRADDLING) * 1.02;
+    assert!(reads_per_get <= most, "{reads_per_get} reads a get instead of {most}: {before:?} {after:?}");
 }
 
 #[test]

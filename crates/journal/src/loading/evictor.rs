@@ -1,4 +1,4 @@
-//! The thread-independent part of eviction: the hand of the clock, and the passes for which threads wait.
+//! The thread-independent part of eviction: a batch of pages, and the rounds for which threads wait.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,6 +9,7 @@ use epoch::Grace;
 use parking_lot::{Condvar, Mutex};
 use pmem::Backoff;
 
+use super::hand::Hand;
 use super::paging::Paging;
 use crate::region::{PAGE_BYTES, Region};
 
@@ -59,8 +60,7 @@ impl Rounds {
 /// The eviction of one journal.
 #[derive(Debug, Default)]
 pub(super) struct Evictor {
-    /// The next page of the clock. Its holder evicts.
-    hand: Mutex<u64>,
+    hand: Mutex<Hand>,
     /// Batches of pages that were evicted.
     pub(super) batches: Rounds,
     /// Checkpoints that have made pages clean.
@@ -84,7 +84,7 @@ impl Evictor {
         let mut hand = self.hand.lock();
         let page_count = region.len_bytes() / PAGE_BYTES;
         let mut batch = Vec::with_capacity((count as usize).min(BATCH_COUNT));
-        *hand = paging.unlink(*hand, page_count, 2 * page_count, &mut batch);
+        paging.unlink(&mut hand, page_count, &mut batch);
         if batch.is_empty() || !await_grace() {
             batch.iter().for_each(|&page| paging.relink(page));
             return 0;

@@ -1,9 +1,9 @@
 //! The states of a page of a region that is larger than its memory, and the steps between them.
 //!
 //! ```text
-//!   Absent, Fresh, Evicted --claim--> Loading --settle--> Present or Stored (or Lost)
+//!   Absent, Fresh, Evicted --claim--> Loading --settle--> Present, Cold or Stored (or Lost)
 //!   Present --cool--> Cold --unlink--> Evicting --take--> Loading --> Evicted
-//!   Cold, Evicting --reach--> Present
+//!   Cold, Evicting --reach--> Present; Evicting --reach_once--> Cold
 //!   Present, Cold, Evicting, Writing --reach_to_store--> Stored
 //!   Stored --begin_write--> Writing --end_write--> Present (or back to Stored)
 //!   each of Present to Stored --keep--> Kept
@@ -16,7 +16,9 @@
 //! - *Eviction.* The state is the link to the page. `unlink` removes it; then a grace period passes; then `take`. A
 //!   reader that loaded the state before `unlink` ends its pin before the period is over. A reader that pins itself
 //!   later finds `Evicting`, and makes it `Present`, so that `take` fails; or it finds `Loading` and waits. One thread
-//!   evicts at a time, so no second `unlink` can follow between the first one and its `take`.
+//!   evicts at a time, so no second `unlink` can follow between the first one's grace period and its `take`. A reader
+//!   that will not need the page again makes it `Cold` instead of `Present`. That is linked as well: the next `unlink`
+//!   is followed by a grace period of its own.
 //! - *Stores.* A page that differs from the base is `Stored` or `Writing`, and these are not unlinked. A thread makes
 //!   the page `Stored` before its first store, whether or not a flush follows: a word that is never flushed must not
 //!   change back while the process lives.
@@ -118,6 +120,11 @@ pub(crate) fn claim(word: &impl Word<u8>, from: State) -> bool {
 /// Reaches for a page to read it, by a thread that is pinned.
 pub(crate) fn reach(word: &impl Word<u8>) -> Reached {
     reach_by(word, |state| matches!(state, State::Evicting | State::Cold).then_some(State::Present))
+}
+
+/// Reaches for a page to read it once, by a thread that is pinned: the page stays cold.
+pub(crate) fn reach_once(word: &impl Word<u8>) -> Reached {
+    reach_by(word, |state| (state == State::Evicting).then_some(State::Cold))
 }
 
 /// Reaches for a page to store to it, by a thread that is pinned.

@@ -18,6 +18,10 @@
 //! that stays pinned, make the store exceed its limit, but never stop it. The replayed log counts as memory until the
 //! first checkpoint has applied it, so pages get less until then.
 //!
+//! # Requests
+//! A thread that will use several pages requests them before it uses the first (`reads`). Threads that use no page load
+//! them, as in `blocks`; a page that is still waiting for such a thread when it is used is loaded by its user.
+//!
 //! # Lock order
 //! The checkpoint's -> hand -> rounds. A thread that waits for a round holds no lock of the journal. A thread that
 //! waits for a page may hold the checkpoint's or the buffer's, which the thread that loads or frees it does not take.
@@ -25,10 +29,11 @@
 use std::ops::Range;
 use std::thread;
 
-use pmem::{MediumError, Offset};
+use pmem::{MediumError, Offset, Span};
 
 use super::Loader;
 use super::evictor::await_grace;
+use super::once::Once;
 use super::page_state::{Reached, State};
 use super::pager::{Pager, Writing};
 use super::paging::{PageFigures, Usage};
@@ -60,12 +65,12 @@ impl<F: File> Loader<F> {
         while page < end && !range.is_empty() {
             match pager.paging.reach(page, usage) {
                 Reached::Ready(before) => {
-                    has_changed |= usage != Usage::Read && before < State::Writing;
+                    has_changed |= usage.has_changed() && before < State::Writing;
                     page += 1;
                 }
                 Reached::Claimed(from) => {
                     has_changed = true;
-                    self.load_pages(pager, pager.paging.claim_more(page, end, from), from);
+                    self.load_pages(pager, pager.paging.claim_more(page, end, from), (from, usage));
                 }
                 Reached::Busy => pager.paging.wait(page),
                 Reached::Lost => {
@@ -82,7 +87,7 @@ impl<F: File> Loader<F> {
     }
 
     /// Loads pages that the caller has claimed, and that had the state `from`.
-    fn load_pages(&self, pager: &Pager, pages: Range<u64>, from: State) {
+    fn load_pages(&self, pager: &Pager, pages: Range<u64>, (from, usage): (State, Usage)) {
         // SAFETY: the pages are in the region, and the claim gives only this caller access to them.
         let memory = unsafe { &mut *self.memory_of(pages.start * PAGE_BYTES..pages.end * PAGE_BYTES) };
         let read = match from {
@@ -91,17 +96,18 @@ impl<F: File> Loader<F> {
         };
         match read {
             Ok(()) => {
+                pager.paging.note_read(if from == State::Fresh { 0 } else { pages.end - pages.start });
                 for (page, bytes) in pages.zip(memory.chunks_exact_mut(PAGE_BYTES as usize)) {
-                    pager.paging.settle(page, self.redone(page, bytes, from));
+                    pager.paging.settle(page, self.redone(page, bytes, from), usage);
                 }
             }
             Err(error) if pages.end - pages.start == 1 => {
                 self.note_lost(pages.start * PAGE_BYTES, &error);
                 memory.fill(0);
-                pager.paging.settle(pages.start, State::Lost);
+                pager.paging.settle(pages.start, State::Lost, usage);
             }
             // Try the pages one by one: some may be readable.
-            Err(_) => return pages.for_each(|page| self.load_pages(pager, page..page + 1, from)),
+            Err(_) => return pages.for_each(|page| self.load_pages(pager, page..page + 1, (from, usage))),
         }
         pager.paging.wake();
     }
@@ -114,6 +120,29 @@ impl<F: File> Loader<F> {
         let redo = self.redo.read();
         redo.apply(page * PAGE_BYTES, bytes);
         if redo.touches(page * PAGE_BYTES) && self.region.is_writable() { State::Stored } else { State::Present }
+    }
+
+    /// Makes the threads that read, if there are any, load the pages of `span`.
+    pub(crate) fn request(&self, span: Span) {
+        let Some(pager) = self.pager.as_ref().filter(|_| self.background) else { return };
+        let end = span.end().unwrap_or(u64::MAX).min(self.region.len_bytes());
+        let usage = if Once::is_open() { Usage::Once } else { Usage::Read };
+        (span.start.0 / PAGE_BYTES..end.div_ceil(PAGE_BYTES))
+            .filter(|&page| matches!(pager.paging.state(page), State::Absent | State::Evicted))
+            .for_each(|page| pager.reads.request(page, usage));
+    }
+
+    /// Runs a thread that reads requested pages. It uses none of them, so it needs no pin.
+    pub(crate) fn run_reader(&self) {
+        let Some(pager) = &self.pager else { return };
+        while let Some((page, usage)) = pager.reads.next(|| self.base.health().is_closing()) {
+            if let Some(from) = pager.paging.claim_absent(page) {
+                self.load_pages(pager, page..page + 1, (from, usage));
+                if pager.paging.surplus() > 0 {
+                    pager.evictor.wake();
+                }
+            }
+        }
     }
 
     /// Slow path of `peek` for pages. The word is valid if the page's state is the same after the read: until then no

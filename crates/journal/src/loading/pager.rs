@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use pmem::Span;
+
 use super::evictor::Evictor;
 use super::page_state::State;
 use super::paging::Paging;
+use super::reads::Reads;
 use crate::JournalOptions;
 use crate::region::{PAGE_BYTES, Region};
 
@@ -13,6 +16,7 @@ use crate::region::{PAGE_BYTES, Region};
 pub(crate) struct Pager {
     pub(super) paging: Paging,
     pub(super) evictor: Evictor,
+    pub(super) reads: Reads,
 }
 
 /// Pages that a checkpoint has begun to write.
@@ -29,7 +33,7 @@ impl Pager {
     pub(super) fn of(region: &Region, replayed_bytes: u64, options: &JournalOptions) -> Option<Pager> {
         let limit_bytes = region.memory.limit_bytes().min(options.reserve_bytes);
         let paging = Paging::new(limit_bytes, options.memory_bytes_max?, replayed_bytes, options.writable);
-        Some(Pager { paging, evictor: Evictor::default() })
+        Some(Pager { paging, evictor: Evictor::default(), reads: Reads::default() })
     }
 
     /// Sets the memory for pages and the replayed log.
@@ -41,6 +45,43 @@ impl Pager {
     /// Marks pages of `range` as never used.
     pub(crate) fn add_fresh(&self, range: Range<u64>) {
         self.paging.add_fresh(range.start / PAGE_BYTES..range.end / PAGE_BYTES);
+    }
+
+    /// Notes whether the pages of `span` are part of an index.
+    pub(crate) fn prefer(&self, span: Span, is_index: bool) {
+        let end = span.end().unwrap_or(u64::MAX);
+        self.paging.prefer(span.start.0.div_ceil(PAGE_BYTES)..end / PAGE_BYTES, is_index);
+    }
+
+    /// Returns true if at least half of the pages of `span` are in memory.
+    pub(crate) fn is_resident(&self, span: Span) -> bool {
+        let pages = span.start.0 / PAGE_BYTES..span.end().unwrap_or(u64::MAX).div_ceil(PAGE_BYTES);
+        let count = pages.end - pages.start;
+        self.paging.has(pages.end.saturating_sub(1))
+            && 2 * pages.filter(|&page| self.paging.state(page) > State::Lost).count() as u64 >= count
+    }
+
+    /// Gives up the content of the whole pages in `span`: those without memory are zeros from now on, as if they had
+    /// been loaded and stored to. This also ends the redo of these pages: after a crash it is replayed, and then the
+    /// stores that follow. A broken variant gives up the other pages that `span` touches as well, if it `is_widened`.
+    pub(crate) fn overwrite(&self, region: &Region, span: Span, is_widened: bool) {
+        let end = span.end().unwrap_or(u64::MAX).min(region.len_bytes());
+        let pages = match is_widened {
+            true => span.start.0 / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
+            false => span.start.0.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
+        };
+        if region.is_writable() && pages.filter(|&page| self.paging.overwrite(page)).count() > 0 {
+            self.paging.wake();
+            if self.paging.surplus() > 0 || self.paging.wants_checkpoint() {
+                self.evictor.wake();
+            }
+        }
+    }
+
+    /// Makes the threads check whether to continue.
+    pub(super) fn wake(&self) {
+        self.evictor.wake();
+        self.reads.wake();
     }
 
     /// Returns true if the page at `start` has no memory, and is not known to consist of zeros.

@@ -6,21 +6,34 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::hand::{Hand, Preference};
 use super::page_state::{self, Reached, State};
 use crate::region::PAGE_BYTES;
 
 /// Pages that are read from the base in one call.
 const LOAD_COUNT_MAX: u64 = 64;
 
+/// Rounds of the hand after which every page in memory that may be evicted was found unused.
+const ROUND_COUNT_MAX: u64 = 6;
+
 /// The way in which a caller uses pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Usage {
     /// It reads them while it is pinned.
     Read,
+    /// As `Read`, and it will not read them again soon.
+    Once,
     /// It stores to them while it is pinned.
     Store,
     /// It may use them at any later time.
     Keep,
+}
+
+impl Usage {
+    /// Returns true if the page's content may change.
+    pub(crate) fn has_changed(self) -> bool {
+        !matches!(self, Usage::Read | Usage::Once)
+    }
 }
 
 /// The pages of a region that may be larger than its memory.
@@ -36,7 +49,9 @@ pub struct PageFigures {
     pub kept_bytes: u64,
     /// Entries of the replayed log in memory, which no checkpoint has applied.
     pub replayed_bytes: u64,
-    /// Pages that were loaded since open.
+    /// The part of them that belongs to indexes, at the end of the last round over all pages.
+    pub index_bytes: u64,
+    /// Pages that were read from the base since open.
     pub loaded_count: u64,
     /// Pages that were evicted since open.
     pub evicted_count: u64,
@@ -49,6 +64,7 @@ pub struct PageFigures {
 pub(crate) struct Paging {
     /// A byte for each page, in memory that the kernel allocates on first use.
     states: Box<[AtomicU8]>,
+    preference: Preference,
     /// The memory for pages and the replayed log, except pages that operations under way need.
     memory_bytes: AtomicU64,
     /// Memory of the replayed log, until a checkpoint has applied it.
@@ -75,6 +91,7 @@ impl Paging {
         Paging {
             // SAFETY: a zero is an atomic byte.
             states: unsafe { states.assume_init() },
+            preference: Preference::new(limit_bytes / PAGE_BYTES),
             memory_bytes: memory_bytes.into(),
             replayed_bytes: replayed_bytes.into(),
             evicted_state: if is_writable { State::Evicted } else { State::Absent },
@@ -111,6 +128,7 @@ impl Paging {
             stored_bytes: self.stored_count() * PAGE_BYTES,
             kept_bytes: load(&self.kept_count) * PAGE_BYTES,
             replayed_bytes: load(&self.replayed_bytes),
+            index_bytes: self.preference.index_count() * PAGE_BYTES,
             loaded_count: load(&self.loaded_count),
             evicted_count: load(&self.evicted_count),
             rescued_count: load(&self.rescued_count),
@@ -173,17 +191,23 @@ impl Paging {
         pages.for_each(|page| page_state::settle(self.word(page), State::Fresh));
     }
 
+    /// Notes whether pages are part of an index.
+    pub(crate) fn prefer(&self, pages: Range<u64>, is_index: bool) {
+        pages.for_each(|page| self.preference.note(page, is_index));
+    }
+
     /// Reaches for a page. The caller loads a page that is claimed for it, and then settles it.
     pub(crate) fn reach(&self, page: u64, usage: Usage) -> Reached {
         let word = self.word(page);
         let reached = match usage {
             Usage::Read => page_state::reach(word),
+            Usage::Once => page_state::reach_once(word),
             Usage::Store => page_state::reach_to_store(word),
             Usage::Keep => page_state::keep(word),
         };
         match reached {
             Reached::Claimed(_) => self.count_claimed(1),
-            Reached::Ready(before) if usage != Usage::Read || before == State::Evicting => {
+            Reached::Ready(before) if usage.has_changed() || before == State::Evicting => {
                 self.count_changed(usage, before);
             }
             _ => {}
@@ -221,11 +245,35 @@ impl Paging {
         first..end
     }
 
+    /// Claims a page, if it has no memory; returns the state that it had.
+    pub(crate) fn claim_absent(&self, page: u64) -> Option<State> {
+        let from = self.state(page);
+        let is_absent = matches!(from, State::Absent | State::Fresh | State::Evicted);
+        (is_absent && page_state::claim(self.word(page), from)).then(|| {
+            self.count_claimed(1);
+            from
+        })
+    }
+
+    /// Gives a page without memory zeros as its content, which the base lacks; false if it has memory.
+    pub(crate) fn overwrite(&self, page: u64) -> bool {
+        let claimed = self.claim_absent(page);
+        claimed.inspect(|_| self.settle(page, State::Stored, Usage::Store)).is_some()
+    }
+
+    /// Counts pages that were read from the base.
+    pub(crate) fn note_read(&self, count: u64) {
+        self.loaded_count.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// Ends the claim of a page that was loaded, or is lost.
-    pub(crate) fn settle(&self, page: u64, state: State) {
-        self.loaded_count.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn settle(&self, page: u64, state: State, usage: Usage) {
+        let is_once = usage == Usage::Once && state == State::Present && self.preference.yields(page);
         self.stored_count.fetch_add(u64::from(state == State::Stored), Ordering::Relaxed);
-        page_state::settle(self.word(page), state);
+        page_state::settle(self.word(page), if is_once { State::Cold } else { state });
+        if is_once {
+            self.preference.note_once(page);
+        }
     }
 
     /// Wakes the threads that wait for pages.
@@ -243,21 +291,32 @@ impl Paging {
         }
     }
 
-    /// Moves the hand from `from` over at most `pass_count` of the first `page_count` pages, and unlinks up to
-    /// `batch`'s capacity. Returns the position of the hand.
-    pub(crate) fn unlink(&self, from: u64, page_count: u64, pass_count: u64, batch: &mut Vec<u64>) -> u64 {
-        let mut page = from;
-        for _ in 0..pass_count {
-            if batch.len() == batch.capacity() {
-                break;
-            }
-            page = if page >= page_count { 0 } else { page };
-            if page_state::pass(self.word(page)) {
+    /// Unlinks up to `batch`'s capacity of the first `page_count` pages: those that were read once, and then those that
+    /// the hand passes. Moves the hand on until it has found some, at most as many rounds as a page outlives.
+    pub(crate) fn unlink(&self, hand: &mut Hand, page_count: u64, batch: &mut Vec<u64>) {
+        while batch.len() < batch.capacity()
+            && let Some(page) = self.preference.next_once()
+        {
+            if self.state(page) == State::Cold && page_state::pass(self.word(page)) {
                 batch.push(page);
             }
-            page += 1;
         }
-        page
+        let pass_count = 2 * page_count;
+        let mut passed_count = 0;
+        while batch.len() < batch.capacity()
+            && passed_count < ROUND_COUNT_MAX * page_count
+            && (passed_count < pass_count || batch.is_empty())
+        {
+            if hand.page >= page_count {
+                self.preference.begin_round(hand, self.count_max());
+            }
+            let word = self.word(hand.page);
+            if !self.preference.outlives(hand, hand.page, page_state::state_of(word)) && page_state::pass(word) {
+                batch.push(hand.page);
+            }
+            hand.page += 1;
+            passed_count += 1;
+        }
     }
 
     /// Claims an unlinked page to free its memory; false if a thread has reached for it since.

@@ -58,6 +58,42 @@ pub trait Residency: Bytes {
         operate()
     }
 
+    /// Runs `operate`, which reads much of the region and will not read it again soon: a medium that evicts pages
+    /// evicts those first that `operate` loads. Calls nest.
+    #[inline(always)]
+    fn once<R>(&self, operate: impl FnOnce() -> R) -> R
+    where
+        Self: Sized,
+    {
+        operate()
+    }
+
+    /// Notes whether `span` is a part of an index, which most operations read: a medium that evicts pages evicts them
+    /// later than other pages. A hint.
+    fn prefer(&self, _span: Span, _is_index: bool) {}
+
+    /// Returns true if the medium evicts pages, so that the region may be larger than memory.
+    #[inline(always)]
+    fn evicts(&self) -> bool {
+        false
+    }
+
+    /// Returns true if most of `span` is in memory at this moment.
+    fn is_resident(&self, _span: Span) -> bool {
+        true
+    }
+
+    /// Requests that `span` is read, by another thread and soon, because the caller will need it after other spans that
+    /// it requests. A hint, for a medium that evicts pages. Any span is allowed.
+    fn request(&self, _span: Span) {}
+
+    /// Gives up the content of `span`, which is undefined from then on until it is stored to: whole pages of it that
+    /// are not in memory need not be read. Bytes outside the span stay as they are.
+    ///
+    /// # Safety
+    /// Only the caller uses the span: no reference into it lives, and no other thread accesses it.
+    unsafe fn overwrite(&self, _span: Span) {}
+
     /// Prefetches the line of `at`. Any offset is valid: a wrong one costs only time.
     #[inline(always)]
     fn prefetch_line(&self, at: Offset) {

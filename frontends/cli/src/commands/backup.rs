@@ -9,6 +9,7 @@ use hikv::{BackupError, BackupProgress, BackupReport, EngineKind, OpenError, Opt
 
 use crate::failure::{Failure, with_sources};
 use crate::interrupt::Interrupt;
+use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::serving;
 use crate::skipped::Skipped;
@@ -27,6 +28,8 @@ pub(crate) struct Backup {
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// Make a store from a backup
@@ -43,6 +46,8 @@ pub(crate) struct Restore {
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// Copy all items into a new store of another engine
@@ -65,19 +70,22 @@ pub(crate) struct Convert {
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Backup {
     pub(super) fn run(self) -> Result<(), Failure> {
         let options = Options::new().create(false).read_only(true).ordered(false);
-        let store = options.open(&self.dir).map_err(unopened)?;
+        let store = self.memory.options(options).open(&self.dir).map_err(unopened)?;
         shown("backed up", self.progress_every, |progress| store.backup(&self.out, progress), &self.dir)
     }
 }
 
 impl Restore {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let restore = |progress: Shown<'_>| hikv::restore(&self.backup, &self.dir, progress);
+        let options = self.memory.options(Options::new());
+        let restore = |progress: Shown<'_>| options.restore(&self.backup, &self.dir, progress);
         shown("restored", self.progress_every, restore, &self.backup)
     }
 }
@@ -87,7 +95,8 @@ impl Convert {
         if self.skip_damaged {
             return self.run_past_damage();
         }
-        let convert = |progress: Shown<'_>| hikv::convert(&self.from, &self.into, self.engine, progress);
+        let options = self.options();
+        let convert = |progress: Shown<'_>| options.convert(&self.from, &self.into, progress);
         shown("converted", self.progress_every, convert, &self.from).map_err(|failure| match failure {
             Failure::Negative(damage) => {
                 Failure::Negative(format!("{damage}; --skip-damaged converts the undamaged items"))
@@ -96,11 +105,15 @@ impl Convert {
         })
     }
 
+    fn options(&self) -> Options {
+        self.memory.options(Options::new().engine(self.engine))
+    }
+
     fn run_past_damage(self) -> Result<(), Failure> {
-        let mut skipped = Skipped::default();
+        let (options, mut skipped) = (self.options(), Skipped::default());
         let convert = |progress: Shown<'_>| {
             let skip = |damage| skipped.skip(&damage);
-            hikv::convert_skipping_damage(&self.from, &self.into, self.engine, progress, skip)
+            options.convert_skipping_damage(&self.from, &self.into, progress, skip)
         };
         shown("converted", self.progress_every, convert, &self.from)?;
         skipped.verdict(&self.from)

@@ -15,6 +15,7 @@ use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible, is_stdin};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::memory::Memory;
 
 /// Carry out several operations as one atomic step
 ///
@@ -40,6 +41,8 @@ pub(crate) struct Batch {
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// A format of operations.
@@ -128,7 +131,7 @@ impl Batch {
         let reader = ChangeReader::new(BufReader::new(input.interruptible(&interrupt)), format);
         let reader = reader
             .ok_or_else(|| Failure::at(self.file.display(), "operations cannot be csv; give --format tsv or jsonl"))?;
-        let store = self.kept.options(self.durable.options()).open(&self.dir)?;
+        let store = self.kept.options(self.memory.options(self.durable.options())).open(&self.dir)?;
         let open = vec![self.tree.made(&store, &self.dir)?];
         let mut trees = Trees { store: &store, open, numbers: BTreeMap::new() };
         let gathered = self.gather(&mut trees, reader);

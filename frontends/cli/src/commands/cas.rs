@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::formats::Escaped;
 use crate::in_tree::InTree;
 use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::opening;
 
 /// Replace the value of a key if it is the expected one
@@ -41,6 +42,8 @@ pub(crate) struct Cas {
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// The expected and the new value; `None` means that the key is absent.
@@ -49,7 +52,10 @@ type Swap<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 impl Cas {
     pub(super) fn run(self) -> Result<(), Failure> {
         let (expected, new) = self.expected_and_new()?;
-        let store = opening::open(&self.kept.options(self.durable.options()).create(self.absent), &self.dir)?;
+        let store = opening::open(
+            &self.kept.options(self.memory.options(self.durable.options())).create(self.absent),
+            &self.dir,
+        )?;
         let key = self.key.as_bytes();
         let tree = if self.absent { self.tree.made(&store, &self.dir) } else { self.tree.existing(&store, &self.dir) }?;
         let is_swapped = tree.compare_and_swap(key, expected, new).map_err(Failure::at_path(&self.dir))?;

@@ -10,6 +10,7 @@ use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::{Failure, complain};
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::opening;
 
 /// Remove keys and their values
@@ -25,11 +26,13 @@ pub(crate) struct Del {
     tree: InTree,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Del {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = opening::open(&self.durable.options().create(false), &self.dir)?;
+        let store = opening::open(&self.memory.options(self.durable.options()).create(false), &self.dir)?;
         let tree = self.tree.existing(&store, &self.dir)?;
         let mut missing = Vec::new();
         for key in self.keys.iter().map(|key| key.as_bytes()) {

@@ -15,6 +15,7 @@ use crate::durable::Durable;
 use crate::failure::{Failure, unless_closed, warn};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::plural::s;
 use crate::{notify, opening};
 
@@ -68,6 +69,8 @@ pub(crate) struct Device {
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Device {
@@ -114,7 +117,7 @@ impl Device {
 
     /// Opens the store, or creates it.
     fn open(&self) -> Result<Store, Failure> {
-        let options = self.durable.options().region_bytes_max(self.size);
+        let options = self.memory.options(self.durable.options()).region_bytes_max(self.size);
         match opening::open(&self.kept.options(options.clone()).create(false), &self.dir) {
             Err(OpenError::Missing { .. }) => self.make(options),
             opened => Ok(opened?),

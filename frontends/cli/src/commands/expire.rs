@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use hikv::{Error, Expires, Tree};
+use hikv::{Error, Expires, Options, Tree};
 
 use super::missing::not_found;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::{opening, ttl_seconds};
 
 /// Set the expiry of a key
@@ -29,6 +30,8 @@ pub(crate) struct Expire {
     tree: InTree,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// Remove the expiry of a key
@@ -43,28 +46,32 @@ pub(crate) struct Persist {
     tree: InTree,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Expire {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, &self.durable, &self.tree, self.key.as_bytes(), |tree, key| tree.expire(key, self.seconds))
+        let options = self.memory.options(self.durable.options());
+        change(&self.dir, &options, &self.tree, self.key.as_bytes(), |tree, key| tree.expire(key, self.seconds))
     }
 }
 
 impl Persist {
     pub(super) fn run(self) -> Result<(), Failure> {
-        change(&self.dir, &self.durable, &self.tree, self.key.as_bytes(), |tree, key| tree.expire(key, Expires::Never))
+        let options = self.memory.options(self.durable.options());
+        change(&self.dir, &options, &self.tree, self.key.as_bytes(), |tree, key| tree.expire(key, Expires::Never))
     }
 }
 
 fn change(
     dir: &Path,
-    durable: &Durable,
+    options: &Options,
     tree: &InTree,
     key: &[u8],
     change: impl FnOnce(&Tree, &[u8]) -> Result<bool, Error>,
 ) -> Result<(), Failure> {
-    let store = opening::open(&durable.options().create(false), dir)?;
+    let store = opening::open(&options.clone().create(false), dir)?;
     let was_there = change(&tree.existing(&store, dir)?, key).map_err(Failure::at_path(dir))?;
     store.close().map_err(Failure::at_path(dir))?;
     if was_there { Ok(()) } else { Err(Failure::Negative(not_found(dir, key))) }

@@ -10,6 +10,7 @@ use clap::Args;
 use super::missing::not_found;
 use crate::failure::Failure;
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 use crate::verified::Level;
@@ -29,12 +30,14 @@ pub(crate) struct Get {
     /// Data to compare with its checksum
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Absence)]
     verify: Level,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Get {
     pub(super) fn run(self) -> Result<(), Failure> {
         let key = self.key.as_bytes();
-        let store = match opening::verified(&self.dir, self.verify.into()) {
+        let store = match opening::verified(&self.dir, self.verify.into(), &self.memory) {
             Ok(store) => store,
             Err(error) => {
                 let server = serving::instead(error)?;

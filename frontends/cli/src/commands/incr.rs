@@ -10,6 +10,7 @@ use clap::Args;
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::opening;
 
 /// Add to the decimal number in a key, and print the sum
@@ -29,11 +30,13 @@ pub(crate) struct Incr {
     tree: InTree,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Incr {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = opening::open(&self.durable.options().create(false), &self.dir)?;
+        let store = opening::open(&self.memory.options(self.durable.options()).create(false), &self.dir)?;
         let sum = self
             .tree
             .existing(&store, &self.dir)?

@@ -16,6 +16,7 @@ use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::{opening, ttl_seconds};
 
 /// Store a value under a key, replacing an earlier one
@@ -43,6 +44,8 @@ pub(crate) struct Put {
     kept: Kept,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Put {
@@ -54,7 +57,7 @@ impl Put {
             (_, None) => Source::open(Path::new("-"), &interrupt),
         };
         let source = interrupt.check(|| "nothing was stored".to_owned()).and(source)?;
-        let store = opening::open(&self.kept.options(self.durable.options()), &self.dir)?;
+        let store = opening::open(&self.kept.options(self.memory.options(self.durable.options())), &self.dir)?;
         source
             .put(&self.tree.made(&store, &self.dir)?, self.key.as_bytes(), self.ttl)
             .map_err(Failure::at_path(&self.dir))?;

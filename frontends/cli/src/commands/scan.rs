@@ -15,6 +15,7 @@ use super::order::put_in_order;
 use crate::failure::Failure;
 use crate::formats::{Escaped, Format};
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::opening;
 use crate::verified::Verified;
 
@@ -52,6 +53,8 @@ pub(crate) struct Scan {
     tree: InTree,
     #[command(flatten)]
     verified: Verified,
+    #[command(flatten)]
+    memory: Memory,
     /// Seconds between progress lines if stderr is not a terminal
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     progress_every: u64,
@@ -73,7 +76,7 @@ enum Form {
 impl Scan {
     pub(super) fn run(self) -> Result<(), Failure> {
         self.check()?;
-        let store = opening::verified(&self.dir, self.verified.level())?;
+        let store = opening::verified(&self.dir, self.verified.level(), &self.memory)?;
         let every = Duration::from_secs(self.progress_every);
         let items = self.items(&self.tree.existing(&store, &self.dir)?, every).map_err(Failure::at_path(&self.dir))?;
         let mut listing = Listing::begin("scanned", None, every)?;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::trees;
 use crate::failure::{Failure, warn};
 use crate::formats::Escaped;
+use crate::memory::Memory;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 
@@ -24,11 +25,13 @@ pub(crate) struct Stats {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Stats {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let store = match opening::read_only(&self.dir) {
+        let store = match opening::read_only(&self.dir, &self.memory) {
             Ok(store) => store,
             Err(error) if self.json => return Err(error.into()),
             Err(error) => return self.ask_server(serving::instead(error)?),

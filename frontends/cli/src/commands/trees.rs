@@ -9,6 +9,7 @@ use hikv::{Store, TreeInfo};
 use crate::durable::Durable;
 use crate::failure::Failure;
 use crate::formats::Escaped;
+use crate::memory::Memory;
 use crate::opening;
 
 /// List the named trees of a store, or change them
@@ -24,6 +25,8 @@ pub(crate) struct Trees {
     change: Option<Change>,
     #[command(flatten)]
     durable: Durable,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 #[derive(Subcommand)]
@@ -62,13 +65,13 @@ enum Change {
 impl Trees {
     pub(super) fn run(self) -> Result<(), Failure> {
         let Some(change) = &self.change else { return self.list() };
-        let store = opening::open(&self.durable.options().create(false), &self.dir)?;
+        let store = opening::open(&self.memory.options(self.durable.options()).create(false), &self.dir)?;
         change.apply(&store).map_err(Failure::at_path(&self.dir))?;
         store.close().map_err(Failure::at_path(&self.dir))
     }
 
     fn list(&self) -> Result<(), Failure> {
-        let store = opening::read_only(&self.dir)?;
+        let store = opening::read_only(&self.dir, &self.memory)?;
         let mut out = io::stdout().lock();
         for (name, count) in counted(&store).map_err(Failure::at_path(&self.dir))? {
             writeln!(out, "{}\t{count}", Escaped(name.as_bytes())).map_err(Failure::output("the trees"))?;

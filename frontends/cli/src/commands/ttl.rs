@@ -12,6 +12,7 @@ use hikv::Ttl as Left;
 use super::missing::not_found;
 use crate::failure::Failure;
 use crate::in_tree::InTree;
+use crate::memory::Memory;
 use crate::opening;
 use crate::serving::{self, Client, Reply};
 
@@ -25,12 +26,14 @@ pub(crate) struct Ttl {
     key: OsString,
     #[command(flatten)]
     tree: InTree,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Ttl {
     pub(super) fn run(self) -> Result<(), Failure> {
         let key = self.key.as_bytes();
-        let left = match opening::read_only(&self.dir) {
+        let left = match opening::read_only(&self.dir, &self.memory) {
             Ok(store) => self.tree.existing(&store, &self.dir)?.ttl(key).map_err(Failure::at_path(&self.dir))?,
             Err(error) => {
                 let server = serving::instead(error)?;

@@ -6,6 +6,7 @@ use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -213,6 +214,20 @@ fn commands_work_within_a_limit_of_memory() {
     place.run("load", &[&["--durability", "buffered", more.to_str().unwrap()], &LEAST[..]].concat()).succeeded();
     let whole = place.run("dump", &["--bare"]).succeeded();
     assert!(place.run("dump", &[&["--bare"], &LEAST[..]].concat()).succeeded() == whole);
+    assert_eq!(place.run("put", &[&["with", "limit"], &LEAST[..]].concat()).succeeded(), b"");
+    assert_eq!(place.run("get", &[&["with"], &LEAST[..]].concat()).succeeded(), b"limit");
+    assert_eq!(place.run("ttl", &[&["with"], &LEAST[..]].concat()).succeeded(), b"unlimited\n");
+    assert_eq!(place.run("scan", &[&["--prefix", "with"], &LEAST[..]].concat()).succeeded(), b"with\tlimit\n");
+    place.run("stats", &LEAST).succeeded();
+    place.run("del", &[&["with"], &LEAST[..]].concat()).succeeded();
+    let run_at =
+        |command, dir: &Path, arguments: &[&str]| Ended(hikv(command, dir, arguments).output().unwrap()).succeeded();
+    let copies = ["backup", "restored", "converted"].map(|name| place.file(name));
+    let [backup, restored, converted] = copies.each_ref().map(|path| path.to_str().unwrap());
+    place.run("backup", &[&[backup], &LEAST[..]].concat()).succeeded();
+    run_at("restore", &copies[0], &[&[restored], &LEAST[..]].concat());
+    run_at("convert", &copies[1], &[&[converted, "--engine", "pmekv"], &LEAST[..]].concat());
+    assert!(run_at("dump", &copies[2], &["--bare"]) == whole);
     place.run("compact", &LEAST).succeeded();
     place.run("check", &[&["--deep"], &LEAST[..]].concat()).succeeded();
     let arguments = [&["--addr", "127.0.0.1:0"], &LEAST[..]].concat();

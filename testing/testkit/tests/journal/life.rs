@@ -1,6 +1,5 @@
 //! One life of a region: it is opened, written to, and ended by a close, a kill or a loss of power.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,11 +13,15 @@ use pmem_sim::{CrashImage, Crashable, DiskImage, Fault, Model, SimDisk, SimFile}
 use crate::Course;
 use crate::content::{bytes_of, wait_at, whole};
 use crate::history::{Ended, History};
+use crate::wrong::Wrong;
 
 const PAGE_BYTES: u64 = 4096;
 const REGION_BYTES: u64 = 2 * PAGE_BYTES;
 const REGION_BYTES_MAX: u64 = 4 * PAGE_BYTES;
 const OP_COUNT_MAX: usize = 40;
+
+/// The longest stream: it is one entry of the log.
+const STREAM_BYTES_MAX: usize = 896;
 
 /// Crash images examined after one step.
 const IMAGES_PER_STEP: usize = 4;
@@ -26,25 +29,6 @@ const IMAGES_PER_STEP: usize = 4;
 /// The levels that commits request; `None` is the level with which the journal was opened.
 const LEVELS: [Option<Durability>; 6] =
     [None, None, None, Some(Durability::Power), Some(Durability::Buffered), Some(Durability::Process)];
-
-/// A violation.
-#[derive(Debug)]
-pub(crate) enum Wrong {
-    DoesNotOpen(JournalError),
-    /// The time and the difference.
-    Contents(String),
-    Health(&'static str),
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Wrong::DoesNotOpen(error) => write!(f, "it does not open: {error}"),
-            Wrong::Contents(which) => write!(f, "illegal contents {which}"),
-            Wrong::Health(what) => f.write_str(what),
-        }
-    }
-}
 
 /// A disk and the way it is used.
 pub(crate) struct Life {
@@ -228,7 +212,7 @@ impl Life {
             shared.lock().0.push(pieces.collect::<Vec<_>>());
         };
         let was_healthy = journal.health().is_ok();
-        match rng.u8(0..24) {
+        match rng.u8(0..26) {
             0..6 => {
                 let line = rng.u64(0..8) * 64;
                 let place = rng.u64(0..4) * 8;
@@ -257,7 +241,7 @@ impl Life {
             }
             11..17 => {
                 let at = Offset(rng.u64(64..REGION_BYTES / 16 - 64) * 16);
-                let bytes = vec![rng.u8(..); rng.usize(1..900)];
+                let bytes = vec![rng.u8(..); rng.usize(1..=STREAM_BYTES_MAX)];
                 let padded_bytes = bytes.len().next_multiple_of(16) as u64;
                 let mut padded = bytes.clone();
                 padded.resize(padded_bytes as usize, 0);
@@ -270,6 +254,21 @@ impl Life {
             }
             17..22 => return self.commit(journal, shared, LEVELS[rng.usize(0..LEVELS.len())]),
             22 => drop(journal.checkpoint()),
+            23 | 24 => {
+                let at = Offset(rng.u64(64..PAGE_BYTES / 16 + 1) * 16);
+                let end = if rng.bool() { REGION_BYTES } else { rng.u64(at.0 / 16 + 1..REGION_BYTES / 16) * 16 };
+                shared.lock().0.store(at.0 as usize, vec![0; (end - at.0) as usize]);
+                // SAFETY: as above.
+                unsafe { journal.overwrite(at.span(end - at.0)) };
+                for start in (at.0..end).step_by(STREAM_BYTES_MAX) {
+                    let bytes = vec![rng.u8(..); STREAM_BYTES_MAX.min((end - start) as usize)];
+                    shared.lock().0.store(start as usize, bytes.clone());
+                    shared.lock().0.push([(Offset(start).span(bytes.len() as u64), bytes.clone())]);
+                    // SAFETY: as above.
+                    unsafe { journal.stream(Offset(start), &[&bytes]) };
+                    set(start, &bytes);
+                }
+            }
             _ => {
                 let to_bytes = journal.len_bytes() + PAGE_BYTES;
                 if to_bytes <= REGION_BYTES_MAX {

@@ -10,11 +10,13 @@ mod history;
 mod life;
 mod lost;
 mod refused;
+mod wrong;
 
 use history::History;
-use life::{Life, Wrong};
+use life::Life;
 use pmem::{Canary, Durability};
 use testkit::Extent;
+use wrong::Wrong;
 
 /// Consecutive lives of one region.
 const LIFE_COUNT: usize = 5;
@@ -104,6 +106,7 @@ fn broken_evictions_are_caught() {
     caught(journal::canary::EVICTED_WHILE_STORED, paged);
     caught(journal::canary::CLEAN_BEFORE_SYNC, Course { faults: true, ..paged });
     caught(journal::canary::LOADED_WITHOUT_REDO, paged);
+    caught(journal::canary::OVERWRITTEN_IN_PART, paged);
 }
 
 #[test]

@@ -231,17 +231,21 @@ impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
     fn walk(&self, cursor: Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let part = Part::at(self.writer.reader(), place)?;
-        part.each_item(each)?;
-        Ok(cursor_at(part.next()))
+        self.medium().once(|| {
+            let part = Part::at(self.writer.reader(), place)?;
+            part.each_item(each)?;
+            Ok(cursor_at(part.next()))
+        })
     }
 
     fn walk_stored(&self, cursor: Cursor, each: &mut dyn FnMut(&[u8])) -> Result<Cursor, Error> {
         let Some(place) = place_of(&cursor)? else { return Ok(Cursor::End) };
         let _pin = epoch::pin();
-        let part = Part::at(self.writer.reader(), place)?;
-        part.each_key(each)?;
-        Ok(cursor_at(part.next()))
+        self.medium().once(|| {
+            let part = Part::at(self.writer.reader(), place)?;
+            part.each_key(each)?;
+            Ok(cursor_at(part.next()))
+        })
     }
 
     fn has_passed(&self, cursor: &Cursor, key: &[u8]) -> bool {
@@ -259,7 +263,7 @@ impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
-        check::step(&self.writer, &self.compaction, check, damaged)
+        self.medium().once(|| check::step(&self.writer, &self.compaction, check, damaged))
     }
 }
 
@@ -348,7 +352,7 @@ impl<M: Medium, D: Memory> SnapshotEngine for HiKv<M, D> {
         each: &mut OnItem<'_>,
         damaged: &mut OnDamaged<'_>,
     ) -> Result<Cursor, Error> {
-        self.writer.snapshots().reader(self.writer.reader(), at).walk(&cursor, each, damaged)
+        self.medium().once(|| self.writer.snapshots().reader(self.writer.reader(), at).walk(&cursor, each, damaged))
     }
 }
 

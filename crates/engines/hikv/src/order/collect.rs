@@ -127,11 +127,12 @@ impl Plan {
                 positions.push(position.item());
                 Ok::<_, Error>(())
             })?;
-            each_key(&items, &positions, |position, key| {
+            let mut each = |position, key: &[u8]| {
                 let part = self.part(key);
                 parts[part].push((head(&key[self.shared_bytes[part]..]), position));
                 Ok(())
-            })?;
+            };
+            medium.once(|| each_key(&items, &positions, &mut each))?;
             done.fetch_add(positions.len() as u64, Ordering::Relaxed);
         }
         Ok(parts)

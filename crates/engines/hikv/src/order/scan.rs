@@ -38,7 +38,7 @@ impl<'a, M: Medium, D: Memory> Scans<'a, M, D> {
     pub(crate) fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
         let _pin = self.read_page(cursor)?;
         let (medium, mut last) = (self.reader.medium(), None);
-        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::prefetch(medium, position)) {
+        for &position in prefetch_ahead(cursor.page().positions(), |&position| item::request(medium, position)) {
             let Some((key, value)) = self.pair(position)? else { continue };
             if each(key, value).is_break() {
                 last = Some(key);

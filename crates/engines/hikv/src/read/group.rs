@@ -90,7 +90,7 @@ impl<M: Medium> Reader<M> {
         for (i, (&(signature, line), slot)) in targets[..found_count].iter().zip(&mut slots).enumerate() {
             match self.index.lookup_line(&self.medium, line, signature) {
                 Lookup::Entry(position) => {
-                    item::prefetch(&self.medium, position);
+                    item::request(&self.medium, position);
                     match item::slot(position) {
                         Some(found) => *slot = found,
                         None => found_count = found_count.min(i),

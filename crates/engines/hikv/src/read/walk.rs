@@ -58,7 +58,7 @@ impl<'a, M: Medium> Part<'a, M> {
     #[inline(always)]
     pub(crate) fn each_entry(&self, mut each: impl FnMut(u64, Position) -> Result<(), Error>) -> Result<(), Error> {
         let medium = self.reader.medium();
-        let mut entries = prefetch_ahead(&self.entries, |&(_, position)| item::prefetch(medium, position));
+        let mut entries = prefetch_ahead(&self.entries, |&(_, position)| item::request(medium, position));
         entries.try_for_each(|&(signature, position)| each(signature, position))
     }
 

@@ -25,6 +25,7 @@ use super::publish::prior_state;
 use super::target::{Committed, Pending, Prepared, WriteTarget};
 use super::{Writer, check_lengths};
 use crate::canary;
+use crate::item;
 use crate::memory::Memory;
 use crate::read::GROUP_COUNT;
 use engine::{Error, ExpiredItem, Expiry, OnResult, PriorState, WriteResult};
@@ -97,7 +98,9 @@ impl<'a, M: Medium, D: Memory> PutGroup<'a, M, D> {
         let mut prepared = Group::new();
         for ((number, &(key, value)), target) in self.items.iter().enumerate().zip(&targets) {
             let new = self.writer.prepare(&NewItem { key, value, expiry: Expiry::NEVER })?;
-            reader.prefetch_old(target);
+            if let Some(old) = reader.prefetch_old(target) {
+                item::request(reader.medium(), old.position);
+            }
             prepared.push(Keyed { number, signature: target.signature(), key, new });
         }
         reader.medium().order_unless(canary::ITEM_NOT_ORDERED);

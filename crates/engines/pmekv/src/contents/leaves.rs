@@ -65,7 +65,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
     /// Visits the intact items, and reports the damage of the others. No thread writes.
     pub(crate) fn walk_intact(&self, each: &mut OnItem<'_>, damaged: &mut OnDamaged<'_>) -> Result<(), Error> {
         self.each_leaf(|_, leaf| {
-            for position in self.records().in_time(leaf, Records::prefetch_whole) {
+            for position in self.records().in_time(leaf, Records::request_whole) {
                 match self.records().read(position).and_then(|item| check_intact(position, &item).map(|()| item)) {
                     Ok(item) if self.is_past(item.expiry) => {}
                     Ok(item) => each(item.key, item.value, item.expiry),
@@ -88,7 +88,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
         let _pin = epoch::pin();
         let (mut page, records) = (Page::default(), self.records());
         self.tree.read_leaf(from, &mut page);
-        let found = records.in_time(page.positions(), Records::prefetch_whole).map(|record| records.read(record));
+        let found = records.in_time(page.positions(), Records::request_whole).map(|record| records.read(record));
         found.flatten().for_each(|item| each(item.key, item.value, item.expiry));
         page.end().map_or(Cursor::End, |end| Cursor::After(end.to_vec()))
     }
@@ -97,7 +97,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
     pub(crate) fn count_damaged(&self) -> Result<u64, Error> {
         let (records, mut count) = (self.records(), 0);
         self.each_leaf(|_, leaf| {
-            let leaf = records.in_time(leaf, Records::prefetch_whole);
+            let leaf = records.in_time(leaf, Records::request_whole);
             count += leaf.filter(|record| matches!(records.read(*record), Err(Error::Corrupt { .. }))).count() as u64;
             Ok(())
         })?;
@@ -118,7 +118,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
     pub(crate) fn check_records(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
         let is_deep = check.depth() == Depth::Deep;
         self.each_leaf(|from, leaf| {
-            for record in self.records().in_time(leaf, Records::prefetch_whole) {
+            for record in self.records().in_time(leaf, Records::request_whole) {
                 match self.check_record(record, from, is_deep) {
                     Ok(false) => continue,
                     Ok(true) => {}

@@ -107,7 +107,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     /// last key, if there is one. The caller was pinned before it found the records.
     fn visit(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
         let (mut last, records) = (None, self.records());
-        for position in records.in_time(positions, Records::prefetch_whole) {
+        for position in records.in_time(positions, Records::request_whole) {
             let (key, value) = self.contents.pair(position)?;
             last = Some(key);
             let Some(value) = value else { continue };
@@ -132,7 +132,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             self.read_leaf(start, Direction::Forward, &mut leaf)?;
             self.tickets.met_many(self.region().medium())?;
             let (mut last, records) = (None, self.records());
-            for position in records.in_time(&leaf.positions, Records::prefetch_whole) {
+            for position in records.in_time(&leaf.positions, Records::request_whole) {
                 let item = records.read(position)?;
                 self.contents.verify_value(position, &item)?;
                 each(item.key, item.value, item.expiry);

@@ -88,7 +88,7 @@ impl<M: Medium> Reader<M> {
     #[inline(always)]
     fn ask_for(&self, candidate: &Candidate<'_, M>) {
         let Some(position) = candidate.position() else { return };
-        items::prefetch(self.keys.medium(), position.offset(), position.slot_bytes());
+        items::request(self.keys.medium(), position.offset(), position.slot_bytes());
     }
 
     #[cold]

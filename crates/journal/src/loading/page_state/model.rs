@@ -27,6 +27,7 @@ enum Fault {
     RedoAppliedTwice,
     CopiedBeforeGrace,
     RescueLost,
+    WalkedUnrescued,
 }
 
 /// A page: its state, its memory and the base. Each user has a pin.
@@ -75,22 +76,27 @@ impl<W: Weakening> World<W> {
         self.access.with_mut(|_| change());
     }
 
-    /// Loads the claimed page.
-    fn load(&self, from: State) {
+    /// Loads the claimed page; it is `clean` then, unless the log has entries for it.
+    fn load(&self, from: State, clean: State) {
         let mut word = self.base.load(Ordering::Relaxed);
         let has_redo = from == State::Absent;
         word = if has_redo { REDONE } else { word };
         self.alone(|| self.memory.store(word, Ordering::Relaxed));
-        settle(&self.state, if has_redo { State::Stored } else { State::Present });
+        settle(&self.state, if has_redo { State::Stored } else { clean });
     }
 
     /// Uses the page, unless another thread is busy with it.
-    fn use_page(&self, user: usize, reach: impl Fn(&WeakenedByte<W>) -> Reached, operate: impl Fn(&AtomicU64)) -> bool {
+    fn use_page(
+        &self,
+        user: usize,
+        (reach, clean): (impl Fn(&WeakenedByte<W>) -> Reached, State),
+        operate: impl Fn(&AtomicU64),
+    ) -> bool {
         let mut is_done = false;
         self.pinned(user, || {
             loop {
                 match reach(&self.state) {
-                    Reached::Claimed(from) => self.load(from),
+                    Reached::Claimed(from) => self.load(from, clean),
                     Reached::Ready(_) => {
                         self.access.with(|_| operate(&self.memory));
                         is_done = true;
@@ -104,17 +110,32 @@ impl<W: Weakening> World<W> {
     }
 
     fn read(&self, user: usize, expected: &[u64]) -> bool {
-        let is_unrescued =
-            |word: &WeakenedByte<W>| self.fault == Fault::RescueLost && state_of(word) == State::Evicting;
+        self.read_by(user, (reach, State::Present), Fault::RescueLost, expected)
+    }
+
+    /// Reads the page by a thread that will not need it again.
+    fn walk(&self, user: usize, expected: &[u64]) -> bool {
+        self.read_by(user, (reach_once, State::Cold), Fault::WalkedUnrescued, expected)
+    }
+
+    /// Reads the page. With the fault `unrescued`, a page that is being evicted is not rescued.
+    fn read_by(
+        &self,
+        user: usize,
+        (reach, clean): (impl Fn(&WeakenedByte<W>) -> Reached, State),
+        unrescued: Fault,
+        expected: &[u64],
+    ) -> bool {
+        let is_unrescued = |word: &WeakenedByte<W>| self.fault == unrescued && state_of(word) == State::Evicting;
         let reach = |word: &_| if is_unrescued(word) { Reached::Ready(State::Evicting) } else { reach(word) };
-        self.use_page(user, reach, |memory| {
+        self.use_page(user, (reach, clean), |memory| {
             let found = memory.load(Ordering::Relaxed);
             assert!(expected.contains(&found), "{found} is none of {expected:?}");
         })
     }
 
     fn store(&self, user: usize) -> bool {
-        self.use_page(user, reach_to_store, |memory| memory.store(STORED, Ordering::Relaxed))
+        self.use_page(user, (reach_to_store, State::Present), |memory| memory.store(STORED, Ordering::Relaxed))
     }
 
     fn evict(&self) {
@@ -181,6 +202,21 @@ fn evictor_beside_reader<W: Weakening>(fault: Fault) {
     explore(
         move || World::new(fault, State::Present, IN_BASE),
         [read, evict],
+        |world| {
+            assert!(world.read(0, &[IN_BASE]));
+        },
+    );
+}
+
+fn evictor_beside_walker<W: Weakening>(fault: Fault) {
+    let walk: Scene<W> = |world| {
+        world.walk(0, &[IN_BASE]);
+        world.walk(0, &[IN_BASE]);
+    };
+    let evict: Scene<W> = |world| (0..2).for_each(|_| world.evict());
+    explore(
+        move || World::new(fault, State::Evicted, 0),
+        [walk, evict],
         |world| {
             assert!(world.read(0, &[IN_BASE]));
         },
@@ -256,6 +292,7 @@ fn is_caught(scene: fn(Fault), fault: Fault) -> bool {
 #[test]
 fn readers_find_the_page_whatever_is_evicted() {
     evictor_beside_reader::<AsAsked>(Fault::None);
+    evictor_beside_walker::<AsAsked>(Fault::None);
     evictor_beside_loader::<AsAsked>();
 }
 
@@ -271,6 +308,7 @@ fn broken_evictions_are_caught() {
     for fault in [Fault::EvictedWithoutGrace, Fault::RescueLost] {
         assert!(is_caught(evictor_beside_reader::<AsAsked>, fault), "{fault:?}");
     }
+    assert!(is_caught(evictor_beside_walker::<AsAsked>, Fault::WalkedUnrescued));
     assert!(catch_unwind(|| evictor_beside_reader::<NoRelease>(Fault::None)).is_err());
 }
 

@@ -12,6 +12,8 @@ use crate::loading::Loaded;
 use crate::test_file::{Operation, TestFile};
 use crate::{Files, JournalOptions, Journaled};
 
+mod placement;
+
 const PAGE_COUNT: u64 = 256;
 const MEMORY_COUNT: u64 = 32;
 
@@ -227,7 +229,7 @@ fn writers_go_on_with_more_memory() {
         Ok(())
     });
     (0..MEMORY_COUNT).for_each(|page| journal.store(word_of(page, 1), 1, Ordering::Release));
-    let Pager { paging, evictor } = journal.journal.loader.pager().unwrap();
+    let Pager { paging, evictor, .. } = journal.journal.loader.pager().unwrap();
     let (waiting, is_waiting) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -183,6 +183,7 @@ fn pages(stats: PageStats) -> Lines {
         ("page_resident_bytes", stats.page_resident_bytes.to_string()),
         ("page_dirty_bytes", stats.page_dirty_bytes.to_string()),
         ("page_kept_bytes", stats.page_kept_bytes.to_string()),
+        ("page_index_bytes", stats.page_index_bytes.to_string()),
         ("page_load_count", stats.page_load_count.to_string()),
         ("page_eviction_count", stats.page_eviction_count.to_string()),
         ("page_rescue_count", stats.page_rescue_count.to_string()),
