@@ -21,6 +21,9 @@ pub enum Action {
     /// By its function, or in a group with adjacent requests of the same command: it changes only the key that is its
     /// first argument.
     Update,
+    /// By its function, or in a group with adjacent changes, which are written in one step: it changes only the
+    /// collection whose key is its first argument, and waits for nothing.
+    Change,
     /// By one of its subcommands.
     Subcommands,
 }

@@ -11,6 +11,7 @@ mod pdus;
 mod replies;
 mod requests;
 mod restore;
+mod script_calls;
 mod scripts;
 mod served;
 
@@ -21,6 +22,7 @@ pub use pdus::pdus;
 pub use replies::replies;
 pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
+pub use script_calls::script_calls;
 pub use scripts::scripts;
 pub use served::STORES_VARIABLE;
 
@@ -28,7 +30,7 @@ pub use served::STORES_VARIABLE;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("acl_rules", acl_rules),
     ("c_batches", c_batches),
     ("commands", commands),
@@ -36,5 +38,6 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("replies", replies),
     ("requests", requests),
     ("restore", restore),
+    ("script_calls", script_calls),
     ("scripts", scripts),
 ];

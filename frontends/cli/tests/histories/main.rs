@@ -7,6 +7,7 @@
 //! The ignored tests run longer: `cargo test -p hikv-cli --release --test histories -- --ignored`.
 
 mod client;
+mod collections;
 mod drive;
 mod process;
 mod sorted_sets;
@@ -134,4 +135,37 @@ fn orders_of_sorted_sets_agree() {
 fn sorted_sets_that_differ_are_caught() {
     let found = sorted_sets::Rounds { is_torn: true, count: 20, ..SORTED_SETS }.judge();
     assert!(found.is_err_and(|found| found.contains("half done")), "the judge did not see it");
+}
+
+const COLLECTIONS: collections::Rounds =
+    collections::Rounds { on: On::Memory, is_torn: false, count: 6, answers_max: 2_000, seed: 1 };
+/// Short, because each command is synced before its reply.
+const COLLECTIONS_ON_DISK: collections::Rounds =
+    collections::Rounds { on: On::Disk, count: 4, answers_max: 200, ..COLLECTIONS };
+
+fn sound(rounds: collections::Rounds) {
+    let answered = rounds.judge().unwrap_or_else(|found| panic!("{rounds:?}: {found}"));
+    assert!(answered > 0, "no command was answered");
+}
+
+#[test]
+fn collections_are_as_their_clients_know_them() {
+    sound(COLLECTIONS);
+    sound(COLLECTIONS_ON_DISK);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn collections_are_as_their_clients_know_them_for_long() {
+    for seed in 0..LONG {
+        sound(collections::Rounds { count: 10, answers_max: 6_000, seed, ..COLLECTIONS });
+        sound(collections::Rounds { count: 8, answers_max: 500, seed, ..COLLECTIONS_ON_DISK });
+    }
+}
+
+/// Broken variant: a job moves in two commands.
+#[test]
+fn jobs_that_are_moved_by_half_are_caught() {
+    let found = collections::Rounds { is_torn: true, count: 30, ..COLLECTIONS }.judge();
+    assert!(found.is_err_and(|found| found.contains("moved by half")), "the judge did not see it");
 }

@@ -1,7 +1,7 @@
 //! Hashes.
 
 use crate::category;
-use crate::command::Command;
+use crate::command::{Action, Command};
 use crate::cost::Cost::{Elements, ElementsOver};
 use crate::flag::{DENYOOM, FAST, READONLY, WRITE};
 use crate::kind::Kind;
@@ -11,6 +11,7 @@ use crate::touches::{Access, key};
 
 pub(super) static ROWS: &[Command] = &[
     Command::new("hdel", -3, WRITE | FAST, on(Kind::Update, key(Access::Remove)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::HASH)
         .syntax("<key:key> <field>...")
         .documented(
@@ -37,6 +38,7 @@ pub(super) static ROWS: &[Command] = &[
             "O(N) where N is the size of the hash.",
         ),
     Command::new("hincrby", 4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::ReadAndUpdate)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::HASH)
         .syntax("<key:key> <field> <increment:integer>")
         .documented("hash", "2.0.0", "Increment the integer value of a hash field by the given number", "O(1)"),
@@ -46,6 +48,7 @@ pub(super) static ROWS: &[Command] = &[
         WRITE | DENYOOM | FAST,
         on(Kind::Update, key(Access::ReadAndUpdate)).needs(Collections),
     )
+    .grouped(Action::Change)
     .in_categories(category::HASH)
     .syntax("<key:key> <field> <increment:double>")
     .documented("hash", "2.6.0", "Increment the float value of a hash field by the given amount", "O(1)"),
@@ -67,6 +70,7 @@ pub(super) static ROWS: &[Command] = &[
             "O(N) where N is the number of fields being requested.",
         ),
     Command::new("hmset", -4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Update)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::HASH)
         .syntax("<key:key> field_value{<field> <value>}...")
         .documented(
@@ -100,6 +104,7 @@ pub(super) static ROWS: &[Command] = &[
              the cursor to return back to 0. N is the number of elements inside the collection..",
         ),
     Command::new("hset", -4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Update)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::HASH)
         .syntax("<key:key> field_value{<field> <value>}...")
         .documented(
@@ -110,6 +115,7 @@ pub(super) static ROWS: &[Command] = &[
              command is called with multiple field/value pairs.",
         ),
     Command::new("hsetnx", 4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Extend)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::HASH)
         .syntax("<key:key> <field> <value>")
         .documented("hash", "2.0.0", "Set the value of a hash field, only if the field does not exist", "O(1)"),

@@ -1,7 +1,7 @@
 //! Lists.
 
 use crate::category;
-use crate::command::Command;
+use crate::command::{Action, Command};
 use crate::cost::Cost::{Elements, Popped, Span, Trimmed};
 use crate::flag::{BLOCKING, DENYOOM, FAST, MOVABLE_KEYS, NOSCRIPT, READONLY, WRITE};
 use crate::kind::Kind;
@@ -27,12 +27,10 @@ const PUSH_COMPLEXITY: &str = "O(1) for each element added, so O(N) to add N ele
 const WAITS: u32 = WRITE | NOSCRIPT | BLOCKING;
 
 const fn pushing(name: &'static str, since: &'static str, summary: &'static str) -> Command {
-    list(name, -3, WRITE | DENYOOM | FAST, update(key(Access::Extend))).syntax("<key:key> <element>...").documented(
-        "list",
-        since,
-        summary,
-        PUSH_COMPLEXITY,
-    )
+    list(name, -3, WRITE | DENYOOM | FAST, update(key(Access::Extend)))
+        .grouped(Action::Change)
+        .syntax("<key:key> <element>...")
+        .documented("list", since, summary, PUSH_COMPLEXITY)
 }
 
 const fn popping(name: &'static str, summary: &'static str) -> Command {

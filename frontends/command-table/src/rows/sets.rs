@@ -1,7 +1,7 @@
 //! Sets.
 
 use crate::category;
-use crate::command::Command;
+use crate::command::{Action, Command};
 use crate::cost::Cost::{Elements, ElementsOver};
 use crate::flag::{DENYOOM, FAST, MOVABLE_KEYS, READONLY, WRITE};
 use crate::kind::Kind;
@@ -20,6 +20,7 @@ const fn storing(name: &'static str, summary: &'static str, complexity: &'static
 
 pub(super) static ROWS: &[Command] = &[
     Command::new("sadd", -3, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Extend)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::SET)
         .syntax("<key:key> <member>...")
         .documented(
@@ -130,6 +131,7 @@ pub(super) static ROWS: &[Command] = &[
              passed count.",
     ),
     Command::new("srem", -3, WRITE | FAST, on(Kind::Update, key(Access::Remove)).needs(Collections))
+        .grouped(Action::Change)
         .in_categories(category::SET)
         .syntax("<key:key> <member>...")
         .documented(

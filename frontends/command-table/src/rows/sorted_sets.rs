@@ -1,7 +1,7 @@
 //! Sorted sets.
 
 use crate::category;
-use crate::command::Command;
+use crate::command::{Action, Command};
 use crate::cost::Cost::{Elements, ElementsOver, ElementsWithin};
 use crate::flag::{DENYOOM, FAST, MOVABLE_KEYS, READONLY, WRITE};
 use crate::kind::Kind;
@@ -37,6 +37,7 @@ const REMOVAL: &str = "O(log(N)+M) with N being the number of elements in the so
 
 pub(super) static ROWS: &[Command] = &[
     row("zadd", -4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Update)))
+        .grouped(Action::Change)
         .syntax(
             "<key:key> [condition(NX|XX)] [comparison(GT|LT)] [CH] [INCR] \
              score_member{<score:double> <member>}...",
@@ -80,6 +81,7 @@ pub(super) static ROWS: &[Command] = &[
              N is the size of the first set, and K is the size of the result set.",
         ),
     row("zincrby", 4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::ReadAndUpdate)))
+        .grouped(Action::Change)
         .syntax("<key:key> <increment:integer> <member>")
         .documented(
             "sorted-set",
@@ -190,13 +192,16 @@ pub(super) static ROWS: &[Command] = &[
     row("zrank", 3, READONLY | FAST, on(Kind::Read, key(Access::Read)).costs(Elements))
         .syntax("<key:key> <member>")
         .documented("sorted-set", "2.0.0", "Determine the index of a member in a sorted set", "O(log(N))"),
-    row("zrem", -3, WRITE | FAST, on(Kind::Update, key(Access::Remove))).syntax("<key:key> <member>...").documented(
-        "sorted-set",
-        "1.2.0",
-        "Remove one or more members from a sorted set",
-        "O(M*log(N)) with N being the number of elements in the sorted set and M the number of \
+    row("zrem", -3, WRITE | FAST, on(Kind::Update, key(Access::Remove)))
+        .grouped(Action::Change)
+        .syntax("<key:key> <member>...")
+        .documented(
+            "sorted-set",
+            "1.2.0",
+            "Remove one or more members from a sorted set",
+            "O(M*log(N)) with N being the number of elements in the sorted set and M the number of \
              elements to be removed.",
-    ),
+        ),
     row("zremrangebylex", 4, WRITE, on(Kind::Update, key(Access::Remove)).costs(Elements))
         .syntax("<key:key> <min> <max>")
         .documented(

@@ -170,27 +170,26 @@ fn hincrbyfloat(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn hgetall(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(call, &hash))?;
-    call.reply.map(fields.len());
-    for (field, value) in &fields {
-        call.reply.bulk(field);
-        call.reply.bulk(value);
-    }
-    Ok(())
+    let hash = hash(call)?;
+    members::answer(
+        call,
+        hash.as_ref(),
+        |reply, count| reply.map(count),
+        |reply, field, value| {
+            reply.bulk(field);
+            reply.bulk(value);
+        },
+    )
 }
 
 fn hkeys(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(call, &hash))?;
-    call.reply.array(fields.len());
-    fields.iter().for_each(|(field, _)| call.reply.bulk(field));
-    Ok(())
+    let hash = hash(call)?;
+    members::answer(call, hash.as_ref(), |reply, count| reply.array(count), |reply, field, _| reply.bulk(field))
 }
 
 fn hvals(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let fields = hash(call)?.map_or(Ok(Vec::new()), |hash| members::all(call, &hash))?;
-    call.reply.array(fields.len());
-    fields.iter().for_each(|(_, value)| call.reply.bulk(value));
-    Ok(())
+    let hash = hash(call)?;
+    members::answer(call, hash.as_ref(), |reply, count| reply.array(count), |reply, _, value| reply.bulk(value))
 }
 
 fn hscan(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use hikv::Item;
+use resp::Reply;
 
 use super::scan::{self, Options};
 use crate::connections::output::FULL_BYTES;
@@ -23,18 +24,45 @@ const NEIGHBOR_COUNT: usize = 16;
 /// The number of attempts for each of several different random members. If these are a third of all, two are enough.
 const ATTEMPT_COUNT: u64 = 8;
 
+const EVERYTHING: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
+
 /// Calls `each` with all members and their values, and counts them as read.
 pub(super) fn each(
     collection: &Collection<'_>,
     gathered: &mut Gathered,
-    mut each: impl FnMut(&[u8], Vec<u8>, &mut Gathered) -> Result<(), Refusal>,
+    mut each: impl FnMut(&[u8], &[u8], &mut Gathered) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    for item in from(collection, 0)? {
-        let (element, value) = item?;
+    let is_sorted = collection.collection_type() == CollectionType::SortedSet;
+    let (start, end) = sorted_set::members_from(0);
+    let bounds = if is_sorted { (Bound::Included(&start[..]), Bound::Excluded(&end[..])) } else { EVERYTHING };
+    collection.each(bounds, false, |element, value| {
         gathered.read(element.len() + value.len())?;
-        each(member_of(&element).1, value, gathered)?;
-    }
-    Ok(())
+        let hashed = if is_sorted { element.get(1..).unwrap_or_default() } else { element };
+        each(member_of(hashed).1, value, gathered)?;
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// Replies with all members: `begin` writes their number, and `write` a member with its value.
+pub(super) fn answer(
+    call: &mut Call<'_>,
+    collection: Option<&Collection<'_>>,
+    begin: impl FnOnce(&mut Reply<'_>, usize),
+    mut write: impl FnMut(&mut Reply<'_>, &[u8], &[u8]),
+) -> Result<(), Refusal> {
+    let (mut gathered, mut count) = (Gathered::of(call), 0);
+    let Some(collection) = collection else {
+        begin(&mut call.reply, 0);
+        return Ok(());
+    };
+    begin(&mut call.reply, collection.len() as usize);
+    each(collection, &mut gathered, |member, value, gathered| {
+        gathered.add(member.len() + value.len())?;
+        count += 1;
+        write(&mut call.reply, member, value);
+        Ok(())
+    })?;
+    if count == collection.len() { Ok(()) } else { Err(FixedError::DamagedCollection.into()) }
 }
 
 /// Returns all members, with their values, for a reply.
@@ -42,7 +70,7 @@ pub(super) fn all(call: &Call<'_>, collection: &Collection<'_>) -> Result<Vec<It
     let mut members = Vec::with_capacity(collection.len().min(1 << 20) as usize);
     each(collection, &mut Gathered::of(call), |member, value, gathered| {
         gathered.add(member.len() + value.len())?;
-        members.push((member.to_vec(), value));
+        members.push((member.to_vec(), value.to_vec()));
         Ok(())
     })?;
     Ok(members)

@@ -63,5 +63,5 @@ mod sparkline;
 mod strings;
 mod times;
 mod tracking;
-mod transactions;
+pub(crate) mod transactions;
 pub(crate) mod values;

@@ -99,10 +99,8 @@ fn smismember(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn smembers(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let members = set(call, 1)?.map_or(Ok(Vec::new()), |set| members::all(call, &set))?;
-    call.reply.set(members.len());
-    members.iter().for_each(|(member, _)| call.reply.bulk(member));
-    Ok(())
+    let set = set(call, 1)?;
+    members::answer(call, set.as_ref(), |reply, count| reply.set(count), |reply, member, _| reply.bulk(member))
 }
 
 fn sscan(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::clients::session::Transaction;
+use crate::clients::session::{Session, Transaction};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::execution::permission;
@@ -101,20 +101,25 @@ pub(super) fn write(call: &Call<'_>, pending: Pending, announcements: Announceme
     if !pending.commit(&shared.keyspace.store, &shared.keyspace.databases.ids())? {
         return Ok(false);
     }
+    announce(shared, call.session, announcements);
+    Ok(true)
+}
+
+/// Sends the announcements of changes that are written.
+pub(crate) fn announce(shared: &Shared, session: &Session, announcements: Announcements) {
     let (announcements, touched) = announcements.into_parts();
     touched.iter().for_each(|(db, key)| shared.observers.watches.touch(*db, key));
     for announcement in announcements {
         match announcement {
             Announcement::Changed(Changed { change_count, class, event, db, namespace, key }) => {
-                shared.counters_of(call.session).note_changes(change_count);
-                notify::report_changed(shared, class, event, (db, namespace, &key), call.session.id);
+                shared.counters_of(session).note_changes(change_count);
+                notify::report_changed(shared, class, event, (db, namespace, &key), session.id);
             }
             Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
             Announcement::AllInvalidated => shared.observers.tracking.invalidate_all(shared.message_access()),
-            Announcement::Tracked { raw, key } => notify::track(shared, (&raw, &key), call.session.id),
+            Announcement::Tracked { raw, key } => notify::track(shared, (&raw, &key), session.id),
         }
     }
-    Ok(true)
 }
 
 /// Returns the watched keys with their states; `None` if one was changed or has expired.

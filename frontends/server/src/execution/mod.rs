@@ -1,11 +1,13 @@
 //! Execution of requests, from the parsed request to the reply.
 //!
-//! A turn of a connection executes the requests in its pipeline: adjacent reads, writes and increments as groups
-//! (`reads`, `writes`, `updates`), all other requests one by one (`dispatch`). Long requests are moved to `background`.
+//! A turn of a connection executes the requests in its pipeline: adjacent reads, writes, increments and changes of
+//! collections as groups (`reads`, `writes`, `updates`, `changes`), all other requests one by one (`dispatch`). Long
+//! requests are moved to `background`.
 //! `gate` and `pause` decide which requests wait. Each command receives a `Call`.
 
 pub(crate) mod background;
 pub(crate) mod call;
+mod changes;
 pub(crate) mod claims;
 pub(crate) mod client;
 mod collections;

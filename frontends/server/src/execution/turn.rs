@@ -8,6 +8,7 @@ use resp::{Request, Requests};
 
 use super::background::job::{BackgroundJob, JobThread};
 use super::background::weight;
+use super::changes::Changes;
 use super::client::Client;
 use super::cross_protocol;
 use super::gate::Pass;
@@ -148,6 +149,7 @@ impl Turn<'_> {
         match entry.command.action {
             Action::Put => self.put_group(entry),
             Action::Update => self.update_group(entry),
+            Action::Change => self.change_group(entry),
             Action::Apply | Action::Read(_) | Action::Subcommands => false,
         }
     }
@@ -264,6 +266,18 @@ impl Turn<'_> {
             self.progress.cursor.request += 1;
         }
         updates.note(began.elapsed(), &mut self.client);
+        true
+    }
+
+    /// Does the same for changes of collections.
+    fn change_group(&mut self, entry: Entry) -> bool {
+        let first = self.progress.cursor.request;
+        let changes = Changes::gather(entry, self.requests, self.input, first, &mut self.client);
+        let Some(count) = changes.and_then(|changes| changes.execute(&mut self.client, self.output)) else {
+            return false;
+        };
+        self.client.session.record.command.store(entry.number, Ordering::Relaxed);
+        self.progress.cursor.request += count;
         true
     }
 

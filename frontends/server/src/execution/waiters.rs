@@ -108,6 +108,12 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
+    /// Returns whether no client waits.
+    #[inline]
+    pub(crate) fn are_none(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
     pub(super) fn add(&self, waiter: &Arc<Waiter>) {
         let mut queues = self.queues.lock();
         for name in &waiter.names {

@@ -20,7 +20,7 @@ fn text_of(reply: Value) -> String {
 }
 
 /// Waits until as many clients wait.
-fn await_waiting(admin: &mut Client, count: usize) {
+pub(crate) fn await_waiting(admin: &mut Client, count: usize) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let wanted = format!("blocked_clients:{count}\r\n");
     while !text_of(admin.say("INFO clients")).contains(&wanted) {

@@ -5,6 +5,7 @@ mod background;
 mod backlog;
 mod bits;
 mod blocking;
+mod change_groups;
 mod clients;
 mod collections;
 mod commands;

@@ -81,6 +81,11 @@ fn restore() {
 }
 
 #[test]
+fn script_calls() {
+    run("script_calls");
+}
+
+#[test]
 fn scripts() {
     run("scripts");
 }

@@ -86,7 +86,7 @@ impl<'a> Input<'a> {
         let Some(found) = &self.found else { return Ok(()) };
         let is_sorted = found.collection_type() == CollectionType::SortedSet;
         members::each(found, gathered, |member, value, gathered| {
-            each(member, if is_sorted { score_of(&value)? } else { 1.0 }, gathered)
+            each(member, if is_sorted { score_of(value)? } else { 1.0 }, gathered)
         })
     }
 

@@ -1,8 +1,8 @@
 //! Ranges of members: by rank, by score, or by the members themselves.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
-use crate::errors::Refusal;
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::Call;
 use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::sorted_set::{self, Scored, SortedSet, Span};
@@ -155,21 +155,52 @@ fn read_ranks(
     (start, stop): (i64, i64),
     is_reverse: bool,
 ) -> Result<Vec<Scored>, Refusal> {
-    let count = set.len() as i64;
-    let from_start = |rank: i64| if rank < 0 { rank.saturating_add(count) } else { rank };
-    let (start, stop) = (from_start(start).max(0), from_start(stop).min(count - 1));
-    if start > stop {
-        return Ok(Vec::new());
-    }
-    let after = count - 1 - stop;
-    let is_from_end = after < start;
-    let skipped = start.min(after) as usize;
-    let all = set.range(&sorted_set::everything(), is_reverse != is_from_end)?;
-    let mut read = collected(gathered, all.skip(skipped).take((stop - start + 1) as usize))?;
-    if is_from_end {
+    let Some(ranks) = Ranks::of(set, (start, stop)) else { return Ok(Vec::new()) };
+    let all = set.range(&sorted_set::everything(), is_reverse != ranks.is_from_end)?;
+    let mut read = collected(gathered, all.skip(ranks.skipped).take(ranks.count))?;
+    if ranks.is_from_end {
         read.reverse();
     }
     Ok(read)
+}
+
+/// The members between two ranks that a set has.
+pub(super) struct Ranks {
+    /// They are nearer to the end, from which they are read.
+    pub(super) is_from_end: bool,
+    /// The members before them.
+    skipped: usize,
+    pub(super) count: usize,
+}
+
+impl Ranks {
+    /// Returns those that a client means, if there are any.
+    pub(super) fn of(set: &SortedSet<'_>, (start, stop): (i64, i64)) -> Option<Ranks> {
+        let count = set.len() as i64;
+        let from_start = |rank: i64| if rank < 0 { rank.saturating_add(count) } else { rank };
+        let (start, stop) = (from_start(start).max(0), from_start(stop).min(count - 1));
+        let after = count - 1 - stop;
+        let (skipped, is_from_end) = (start.min(after) as usize, after < start);
+        (start <= stop).then(|| Ranks { is_from_end, skipped, count: (stop - start + 1) as usize })
+    }
+
+    /// Calls `write` with each of them in the order in which they are read.
+    pub(super) fn each(
+        &self,
+        set: &SortedSet<'_>,
+        is_reverse: bool,
+        mut write: impl FnMut(&[u8], f64) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut number = 0;
+        set.each(&sorted_set::everything(), is_reverse != self.is_from_end, |member, score| {
+            number += 1;
+            if number > self.skipped {
+                write(member, score)?;
+            }
+            Ok(if number < self.skipped + self.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        if number == self.skipped + self.count { Ok(()) } else { Err(FixedError::DamagedCollection.into()) }
+    }
 }
 
 /// Collects members for a reply.

@@ -1,10 +1,12 @@
 //! ZRANGE and its older forms, and ZRANGESTORE.
 
 use super::arguments::sorted_set;
-use super::range::{Limit, Range};
+use super::range::{Limit, Range, Ranks};
 use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::execution::gathered::Gathered;
+use crate::keyspace::collections::sorted_set::SortedSet;
 
 pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions![zrange, zrangebylex, zrangebyscore, zrangestore, zrevrange, zrevrangebylex, zrevrangebyscore,];
@@ -74,10 +76,27 @@ impl Query {
 
 fn answer(call: &mut Call<'_>, by: Option<By>, is_reverse: Option<bool>) -> Result<(), Refusal> {
     let wanted = Query { key: 1, by, is_reverse, accepts_scores: true }.parse(call)?;
+    let set = sorted_set(call, 1)?;
+    if let (Some(set), Range::Ranks(start, stop)) = (&set, &wanted.range)
+        && let Some(ranks) = Ranks::of(set, (*start, *stop)).filter(|ranks| !ranks.is_from_end)
+    {
+        return answer_ranks(call, set, &ranks, &wanted);
+    }
     let read = |set| wanted.range.read(call, &set, wanted.limit, wanted.is_reverse);
-    let members = sorted_set(call, 1)?.map_or(Ok(Vec::new()), read)?;
+    let members = set.map_or(Ok(Vec::new()), read)?;
     replies::answer(call, &members, wanted.has_scores);
     Ok(())
+}
+
+/// Replies with members as they are read.
+fn answer_ranks(call: &mut Call<'_>, set: &SortedSet<'_>, ranks: &Ranks, wanted: &Wanted) -> Result<(), Refusal> {
+    let mut gathered = Gathered::of(call);
+    replies::begin(&mut call.reply, ranks.count, wanted.has_scores);
+    ranks.each(set, wanted.is_reverse, |member, score| {
+        gathered.read_and_add(member.len() + size_of::<f64>())?;
+        replies::write(&mut call.reply, member, score, wanted.has_scores);
+        Ok(())
+    })
 }
 
 fn zrange(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -1,6 +1,6 @@
 //! One collection: its elements, and changes of its key.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use hikv::{Expiry, Item, Limits};
 
@@ -51,6 +51,19 @@ impl<'a> Collection<'a> {
             raw.drain(..offset);
             Ok((raw, value))
         }))
+    }
+
+    /// Calls `each` with the elements between two in their order, and their values, until it breaks.
+    pub(crate) fn each(
+        &self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        is_reverse: bool,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, Refusal>,
+    ) -> Result<(), Refusal> {
+        let range = self.view.layout.elements(self.record.id, bounds);
+        let offset = self.view.layout.element_offset();
+        let each = |raw: &[u8], value: &[u8]| each(raw.get(offset..).unwrap_or_default(), value);
+        self.view.items.each_of_range(self.view.ordered_soon()?, range, is_reverse, each)
     }
 
     /// Counts the elements between two in their order.

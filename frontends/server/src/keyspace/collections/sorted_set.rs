@@ -3,7 +3,7 @@
 //! Both elements of a member are always put and deleted in one batch, so the order by score never differs from the
 //! members.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use super::layout::hashed;
 use super::view::Changes;
@@ -49,10 +49,22 @@ impl<'a> SortedSet<'a> {
         let items = self.0.range((borrowed(low), borrowed(high)), is_reverse)?;
         Ok(items.map(|item| {
             let (element, _) = item?;
-            let scored = element.get(1..).and_then(<[u8]>::split_first_chunk::<SCORE_BYTES>);
-            let (bits, member) = scored.ok_or(FixedError::DamagedCollection)?;
-            Ok((member.to_vec(), score_of_order(u64::from_be_bytes(*bits))))
+            let (member, score) = scored_of(&element)?;
+            Ok((member.to_vec(), score))
         }))
+    }
+
+    /// Calls `each` with the members of a span in the order of scores, or in reverse, until it breaks.
+    pub(crate) fn each(
+        &self,
+        (low, high): &Span,
+        is_reverse: bool,
+        mut each: impl FnMut(&[u8], f64) -> Result<ControlFlow<()>, Refusal>,
+    ) -> Result<(), Refusal> {
+        self.0.each((borrowed(low), borrowed(high)), is_reverse, |element, _| {
+            let (member, score) = scored_of(element)?;
+            each(member, score)
+        })
     }
 
     /// Counts the members of a span, leaf by leaf of the index.
@@ -174,6 +186,13 @@ pub(crate) fn members(score: f64, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Opti
     };
     let or = |bound: Bound<Vec<u8>>, other| if bound == Bound::Unbounded { other } else { bound };
     (!is_empty).then(|| (or(low, first), or(high, end)))
+}
+
+/// Returns the member of an element by score, and the score.
+fn scored_of(element: &[u8]) -> Result<(&[u8], f64), Refusal> {
+    let scored = element.get(1..).and_then(<[u8]>::split_first_chunk::<SCORE_BYTES>);
+    let (bits, member) = scored.ok_or(FixedError::DamagedCollection)?;
+    Ok((member, score_of_order(u64::from_be_bytes(*bits))))
 }
 
 fn by_member(member: &[u8]) -> Vec<u8> {

@@ -153,14 +153,14 @@ impl Changes {
     }
 
     /// Writes the changes.
-    pub(crate) fn write(&self, items: Items<'_>) -> Result<(), Refusal> {
-        let single = self.0.first_key_value().filter(|_| self.0.len() == 1);
+    pub(crate) fn write(self, items: Items<'_>) -> Result<(), Refusal> {
+        let single = self.0.first_key_value().filter(|_| self.0.len() == 1 && !items.are_pending());
         if let Some((raw, Some((value, expiry)))) = single
             && expiry.is_never()
         {
             return items.put(raw, value);
         }
-        items.change_all(&self.as_batch())
+        items.change_each(self.0)
     }
 
     /// Returns the changes for a batch with others.

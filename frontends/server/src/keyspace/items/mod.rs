@@ -8,6 +8,7 @@ mod ranges;
 mod watched_keys;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use catalog::DatabaseIds;
 use hikv::{CurrentItem, Decision, Durability, Error, Expiry, FrontEnd, Limits, PutOptions, Store, WriteBatch};
@@ -160,6 +161,22 @@ impl<'a> Items<'a> {
             return changes.iter().try_for_each(|(key, change)| pending.note(self.store, key, *change));
         }
         Ok(self.store.write(&batch_of(changes))?)
+    }
+
+    /// Like [`Items::change_all`]. A transaction keeps the keys and values instead of copying them.
+    pub(crate) fn change_each(self, changes: BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>) -> Result<(), Refusal> {
+        let borrowed = changes.iter().map(|(key, new)| match new {
+            Some((value, expiry)) => (&key[..], Change::Put(value, *expiry)),
+            None => (&key[..], Change::Delete),
+        });
+        let Some(pending) = self.pending else { return self.change_all(&borrowed.collect::<Vec<_>>()) };
+        for (key, change) in borrowed {
+            if matches!(change, Change::Put(..)) {
+                self.prepare(key)?;
+            }
+            check_limits(key, &change)?;
+        }
+        changes.into_iter().try_for_each(|(key, new)| pending.keep(self.store, key, new))
     }
 
     /// Runs `operate` with all its writes and reads durable at `level`. A transaction is written at the highest level

@@ -15,8 +15,9 @@
 //! Changes are written only if the watched keys are unchanged (`watched_keys.rs`): as a condition of the batch if there
 //! is one; otherwise the keys are checked before the store is cleared, or at the end of a transaction without changes.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use catalog::DatabaseIds;
 use hikv::{Clock, CurrentItem, Durability, Error, Expiry, FrontEnd, Limits, PutOptions, Store, WriteBatch};
@@ -27,6 +28,9 @@ use crate::errors::Refusal;
 /// A store with more keys is cleared in a separate step, not key by key in the transaction's batch: all clients wait
 /// while the keys are walked and deleted together, for at most about a second.
 const DELETED_COUNT_MAX: usize = 100_000;
+
+/// A value with its expiry.
+type Kept = (Vec<u8>, Expiry);
 
 #[derive(Default)]
 pub(crate) struct Pending {
@@ -45,7 +49,7 @@ pub(super) struct Changes {
     /// Everything was deleted before these changes.
     is_cleared: bool,
     /// The new value with its expiry; `None` for a deleted key of the store.
-    by_key: BTreeMap<Vec<u8>, Option<(Vec<u8>, Expiry)>>,
+    by_key: BTreeMap<Vec<u8>, Option<Kept>>,
     /// As a batch counts them.
     len_bytes: u64,
 }
@@ -64,10 +68,10 @@ impl Pending {
         is_part: bool,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Refusal> {
-        if self.contains(key) {
-            return Ok(self.held(key, |held| held.map(|held| read(held.value))));
+        match self.changed(key) {
+            Some(held) => Ok(held.map(|held| read(&held.0))),
+            None => Ok(self.watched_keys.read(store, key, is_part, read)?),
         }
-        Ok(self.watched_keys.read(store, key, is_part, read)?)
     }
 
     /// Returns the key's expiry as the transaction sees it.
@@ -79,11 +83,22 @@ impl Pending {
     }
 
     /// Returns a copy of the key's value and expiry as the transaction sees it.
-    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Refusal> {
-        if self.contains(key) {
-            return Ok(self.held(key, |held| held.map(|held| (held.value.to_vec(), held.expiry))));
+    pub(super) fn copy(&self, store: &Store, key: &[u8]) -> Result<Option<Kept>, Refusal> {
+        match self.changed(key) {
+            Some(held) => Ok(held.map(|held| held.clone())),
+            None => Ok(self.watched_keys.copy(store, key)?),
         }
-        Ok(self.watched_keys.copy(store, key)?)
+    }
+
+    /// Returns the key's state in the transaction's changes, if they determine it.
+    fn changed(&self, key: &[u8]) -> Option<Option<Ref<'_, Kept>>> {
+        match Ref::filter_map(self.changes.borrow(), |changes| changes.by_key.get(key)) {
+            Err(changes) => changes.is_cleared.then_some(None),
+            Ok(changed) => {
+                let is_past = |expiry: Expiry| !expiry.is_never() && Clock::default().is_past(expiry);
+                Some(Ref::filter_map(changed, Option::as_ref).ok().filter(|held| !is_past(held.1)))
+            }
+        }
     }
 
     /// Returns whether the key's state is determined by the transaction's changes.
@@ -116,29 +131,37 @@ impl Pending {
 
     /// Records a change.
     pub(super) fn note(&self, store: &Store, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
-        if let Some(len_bytes) = self.spoilt_bytes.get() {
-            return Err(too_long(len_bytes));
-        }
-        let is_stored = || Ok::<_, Refusal>(self.watched_keys.read(store, key, true, |_| ())?.is_some());
-        let mut changes = self.changes.borrow_mut();
-        self.check_size(&mut changes, key, change)?;
         let new = match change {
             Change::Put(value, expiry) => Some((value.to_vec(), expiry)),
             Change::Delete => None,
         };
+        self.keep(store, key.to_vec(), new)
+    }
+
+    /// Like [`Pending::note`], for a key and a value that are not copied.
+    pub(super) fn keep(&self, store: &Store, key: Vec<u8>, new: Option<Kept>) -> Result<(), Refusal> {
+        if let Some(len_bytes) = self.spoilt_bytes.get() {
+            return Err(too_long(len_bytes));
+        }
+        let is_stored = || Ok::<_, Refusal>(self.watched_keys.read(store, &key, true, |_| ())?.is_some());
+        let mut changes = self.changes.borrow_mut();
+        let new_bytes = change_bytes(&key, &new);
+        self.check_size(&mut changes, &key, new_bytes)?;
         if new.is_none() && (changes.is_cleared || !is_stored()?) {
-            changes.remove(key);
+            changes.remove(&key);
             return Ok(());
         }
-        changes.insert(key, new);
+        changes.insert(key, new, new_bytes);
         Ok(())
     }
 
-    /// The changes are limited like a batch: a change that exceeds the limit is not copied, and the earlier ones are
+    /// The changes are limited like a batch: a change that exceeds the limit is not kept, and the earlier ones are
     /// freed.
-    fn check_size(&self, changes: &mut Changes, key: &[u8], change: Change<'_>) -> Result<(), Refusal> {
-        let value = if let Change::Put(value, _) = change { value } else { &[] };
-        let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + Limits::batch_op_bytes(key, value);
+    fn check_size(&self, changes: &mut Changes, key: &[u8], new_bytes: u64) -> Result<(), Refusal> {
+        if changes.len_bytes + new_bytes <= Limits::BATCH_BYTES_MAX {
+            return Ok(());
+        }
+        let len_bytes = changes.len_bytes - changes.len_bytes_of(key) + new_bytes;
         if len_bytes <= Limits::BATCH_BYTES_MAX {
             return Ok(());
         }
@@ -157,6 +180,11 @@ impl Pending {
 
     pub(super) fn assign_databases(&self) {
         self.assigns_databases.set(true);
+    }
+
+    /// Writes the changes of commands that depend on no watched key and leave the databases as they are, in one step.
+    pub(crate) fn write(self, store: &Store) -> Result<(), Error> {
+        self.changes.into_inner().write(store, &[], None, &mut WatchedKeys::default()).map(drop)
     }
 
     /// Writes the changes as described in the module's head; returns false, without a write, if a watched key has
@@ -195,7 +223,7 @@ fn refused(error: Error) -> Refusal {
     }
 }
 
-fn change_bytes(key: &[u8], new: &Option<(Vec<u8>, Expiry)>) -> u64 {
+fn change_bytes(key: &[u8], new: &Option<Kept>) -> u64 {
     Limits::batch_op_bytes(key, new.as_ref().map_or(&[], |(value, _)| value))
 }
 
@@ -205,10 +233,15 @@ impl Changes {
         self.by_key.get(key).map_or(0, |change| change_bytes(key, change))
     }
 
-    fn insert(&mut self, key: &[u8], new: Option<(Vec<u8>, Expiry)>) {
-        self.remove(key);
-        self.len_bytes += change_bytes(key, &new);
-        self.by_key.insert(key.to_vec(), new);
+    fn insert(&mut self, key: Vec<u8>, new: Option<Kept>, new_bytes: u64) {
+        self.len_bytes += new_bytes;
+        match self.by_key.entry(key) {
+            Entry::Vacant(entry) => _ = entry.insert(new),
+            Entry::Occupied(mut entry) => {
+                self.len_bytes -= change_bytes(entry.key(), entry.get());
+                entry.insert(new);
+            }
+        }
     }
 
     fn remove(&mut self, key: &[u8]) {

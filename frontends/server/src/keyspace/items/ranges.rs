@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
-use std::ops::RangeBounds;
+use std::ops::{ControlFlow, RangeBounds};
 
 use hikv::{Error, Item, Ordered};
 
@@ -69,6 +69,32 @@ impl<'a> Items<'a> {
             changed.reverse();
         }
         Ok(Box::new(Merged { stored: stored.peekable(), changed: changed.into_iter().peekable(), is_reverse }))
+    }
+
+    /// Calls `each` with the items of a range until it breaks. Outside of transactions it copies no item.
+    pub(crate) fn each_of_range(
+        self,
+        ordered: &'a Ordered,
+        range: RawRange,
+        is_reverse: bool,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, Refusal>,
+    ) -> Result<(), Refusal> {
+        if self.pending.is_some() {
+            for item in self.range(ordered, range, is_reverse)? {
+                let (key, value) = item?;
+                if each(&key, &value)?.is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let mut items = ordered.range::<Vec<u8>>(range)?;
+        while let Some((key, value)) = if is_reverse { items.next_back_ref() } else { items.next_ref() }? {
+            if each(key, value)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn stored_range(self, ordered: &'a Ordered, range: RawRange, is_reverse: bool) -> Result<RangeItems<'a>, Refusal> {
