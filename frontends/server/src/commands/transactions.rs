@@ -11,8 +11,7 @@ use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::execution::permission;
 use crate::keyspace::Table;
 use crate::keyspace::items::{KeyState, Pending, WatchedKeys};
-use crate::observers::announcements::{Announcement, Announcements, Changed};
-use crate::observers::notify;
+use crate::observers::announcements::Announcements;
 use crate::observers::watch::WatchedStates;
 use crate::shared::Shared;
 use command_table::Kind;
@@ -101,25 +100,8 @@ pub(super) fn write(call: &Call<'_>, pending: Pending, announcements: Announceme
     if !pending.commit(&shared.keyspace.store, &shared.keyspace.databases.ids())? {
         return Ok(false);
     }
-    announce(shared, call.session, announcements);
+    announcements.send(shared, call.session);
     Ok(true)
-}
-
-/// Sends the announcements of changes that are written.
-pub(crate) fn announce(shared: &Shared, session: &Session, announcements: Announcements) {
-    let (announcements, touched) = announcements.into_parts();
-    touched.iter().for_each(|(db, key)| shared.observers.watches.touch(*db, key));
-    for announcement in announcements {
-        match announcement {
-            Announcement::Changed(Changed { change_count, class, event, db, namespace, key }) => {
-                shared.counters_of(session).note_changes(change_count);
-                notify::report_changed(shared, class, event, (db, namespace, &key), session.id);
-            }
-            Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
-            Announcement::AllInvalidated => shared.observers.tracking.invalidate_all(shared.message_access()),
-            Announcement::Tracked { raw, key } => notify::track(shared, (&raw, &key), session.id),
-        }
-    }
 }
 
 /// Returns the watched keys with their states; `None` if one was changed or has expired.

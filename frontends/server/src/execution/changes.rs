@@ -24,7 +24,7 @@ use super::background::weight;
 use super::call::{Call, Function};
 use super::client::{self, Client};
 use super::{needs, permission, writes};
-use crate::commands::{functions, transactions};
+use crate::commands::functions;
 use crate::connections::output::Output;
 use crate::errors::Refusal;
 use crate::keyspace::items::Pending;
@@ -87,7 +87,7 @@ impl<'a> Changes<'a> {
             apply((*entry, *function, *request), (&pending, &announcements), client, output);
         }
         match pending.write(&keyspace.store) {
-            Ok(()) => transactions::announce(shared, client.session, announcements),
+            Ok(()) => announcements.send(shared, client.session),
             Err(error) if error.is_full() => {
                 output.reply(client.session.protocol).truncate(start);
                 return None;

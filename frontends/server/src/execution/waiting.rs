@@ -27,7 +27,8 @@
 //! of the waiter's state, which the thread that serves holds while it executes the command. So no element is popped for
 //! a waiter whose time is over. A client that leaves after it was served has its element lost, as in Redis. The reply
 //! is in the waiter, and the message only says so. So it does not matter whether the message overtakes the session of a
-//! client that began to wait in a background job.
+//! client that began to wait in a background job. The changes of the command are announced after that message: a waiter
+//! reads its reply before an invalidation of what its own command has changed.
 //!
 //! # Lock order
 //! The gate, `serving`, a waiter's state, the locks of keys, `queues`.
@@ -47,6 +48,7 @@ use crate::clients::session::Session;
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::collections::CollectionType;
 use crate::messages::LoopMessage;
+use crate::observers::announcements::Announcements;
 use crate::observers::watch::Name;
 use crate::shared::Shared;
 use crate::telemetry::EventCounts;
@@ -122,6 +124,7 @@ impl Shared {
             return Outcome::Claimed;
         }
         let (mut bytes, mut event_counts) = (Vec::new(), EventCounts::default());
+        let announcements = Announcements::default();
         let mut call = Call {
             shared: self,
             session: &mut session,
@@ -130,7 +133,7 @@ impl Shared {
             reply: Reply::new(&mut bytes, waiter.protocol),
             event_counts: &mut event_counts,
             pending: None,
-            announcements: None,
+            announcements: Some(&announcements),
         };
         if let Err(refusal) = call.execute() {
             call.refuse(0, &refusal);
@@ -142,6 +145,8 @@ impl Shared {
         drop(state);
         self.waiters.remove(waiter);
         self.announce_end(waiter);
+        // After the reply, which is on its way to the waiter.
+        announcements.send(self, &session);
         Outcome::Over
     }
 

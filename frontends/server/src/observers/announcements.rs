@@ -6,10 +6,13 @@
 use std::cell::RefCell;
 
 use super::events::Class;
+use super::notify;
 use super::pubsub::Message;
 use super::watch::Name;
+use crate::clients::session::Session;
 use crate::keyspace::database::Database;
 use crate::keyspace::namespace::Namespace;
+use crate::shared::Shared;
 
 pub(crate) enum Announcement {
     Changed(Changed),
@@ -52,7 +55,19 @@ impl Announcements {
         self.touched.borrow_mut().extend(names);
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<Announcement>, Vec<Name>) {
-        (self.in_order.into_inner(), self.touched.into_inner())
+    /// Sends them as those of this session.
+    pub(crate) fn send(self, shared: &Shared, session: &Session) {
+        self.touched.into_inner().iter().for_each(|(db, key)| shared.observers.watches.touch(*db, key));
+        for announcement in self.in_order.into_inner() {
+            match announcement {
+                Announcement::Changed(Changed { change_count, class, event, db, namespace, key }) => {
+                    shared.counters_of(session).note_changes(change_count);
+                    notify::report_changed(shared, class, event, (db, namespace, &key), session.id);
+                }
+                Announcement::Published(messages) => shared.observers.pubsub.send(&shared.mailboxes, messages),
+                Announcement::AllInvalidated => shared.observers.tracking.invalidate_all(shared.message_access()),
+                Announcement::Tracked { raw, key } => notify::track(shared, (&raw, &key), session.id),
+            }
+        }
     }
 }

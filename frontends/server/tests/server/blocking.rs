@@ -287,3 +287,18 @@ fn client_waits_for_many_keys() {
         assert_eq!(client.reply(), pair("k77777", "x"));
     }
 }
+
+/// Clients accept messages anywhere, but read the reply first, as in Redis.
+#[test]
+fn own_change_is_announced_after_the_reply() {
+    let server = TestServer::start();
+    let (mut client, mut waiter) = (server.client(), server.client());
+    client.converse([("RPUSH to a", int(1))]);
+    waiter.say("HELLO 3");
+    waiter.converse([("CLIENT TRACKING ON", ok()), ("LRANGE to 0 -1", array([bulk("a")]))]);
+    waiter.send(b"BLMOVE from to LEFT LEFT 0\r\n");
+    await_waiting(&mut client, 1);
+    client.converse([("RPUSH from b", int(1)), ("LRANGE to 0 -1", array([bulk("b"), bulk("a")]))]);
+    assert_eq!(waiter.reply(), bulk("b"));
+    assert_eq!(waiter.reply(), Value::Push(vec![bulk("invalidate"), array([bulk("to")])]));
+}
