@@ -246,6 +246,10 @@ ZSCAN ZK 0 ?(MATCH (m*|x*|*1)) COUNT 1000
 ZSCORE ZK ZM
 ZUNION (1|2|3|0|abc) ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX|what)) ?(WITHSCORES)
 ZUNIONSTORE ZK 2 ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX))
+BZPOPMIN ZK ZK (0.01|-1|abc|nan|inf|1e30)
+BZPOPMAX ZK 0.01
+BZPOPMAX lex 0.01
+BZMPOP 0.01 2 ZK ZK (MIN|MAX|what) ?(COUNT N)
 OBJECT ENCODING ZK
 DBSIZE
 FLUSHALL ?(ASYNC|SYNC|what)
@@ -391,7 +395,7 @@ EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge i
 EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
-NAMES = "lpush lpop rpoplpush lmove lmpop lrange lpos lset blpop blmove blmpop brpoplpush get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
+NAMES = "lpush lpop rpoplpush lmove lmpop lrange lpos lset blpop blmove blmpop brpoplpush bzpopmin bzmpop get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
 RAW = [
     b"PING\r\n", b"GET k0\r\n", b'SET k0 "a b\\x41"\r\n', b"SET k0 'it\\'s'\r\n", b'SET k0 "open\r\n', b"\r\n\r\n", b"*0\r\n", b"*-1\r\n",
     b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$-1\r\n", b"*1\r\n:4\r\n", b"*x\r\n", b"*2\r\n$3\r\nGET\r\n$x\r\n", b"*99999999999\r\n",

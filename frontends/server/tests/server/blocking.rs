@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
-fn queued() -> Value {
+pub(crate) fn queued() -> Value {
     Value::Simple("QUEUED".into())
 }
 
@@ -14,13 +14,13 @@ fn pair(key: &str, value: &str) -> Value {
     array([bulk(key), bulk(value)])
 }
 
-fn text_of(reply: Value) -> String {
+pub(crate) fn text_of(reply: Value) -> String {
     let Value::Bulk(text) = reply else { panic!("no text: {reply:?}") };
     String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Waits until as many clients wait.
-fn await_waiting(admin: &mut Client, count: usize) {
+pub(crate) fn await_waiting(admin: &mut Client, count: usize) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let wanted = format!("blocked_clients:{count}\r\n");
     while !text_of(admin.say("INFO clients")).contains(&wanted) {
@@ -29,7 +29,7 @@ fn await_waiting(admin: &mut Client, count: usize) {
 }
 
 /// Returns a client that waits for the reply to a command, as the last of `count`.
-fn waiting(server: &TestServer, admin: &mut Client, line: &str, count: usize) -> Client {
+pub(crate) fn waiting(server: &TestServer, admin: &mut Client, line: &str, count: usize) -> Client {
     let mut client = server.client();
     client.send(format!("{line}\r\n").as_bytes());
     await_waiting(admin, count);

@@ -32,6 +32,7 @@ mod secrets;
 mod sets;
 mod sharing;
 mod sorted_set_orders;
+mod sorted_set_waits;
 mod sorted_sets;
 mod statistics;
 mod stop;
