@@ -12,6 +12,7 @@ mod common;
 mod config_file;
 mod connections;
 mod databases;
+mod dumps;
 mod durable;
 mod engines;
 mod exec;
