@@ -8,6 +8,7 @@ mod acl;
 mod c_batches;
 mod commands;
 mod pdus;
+mod rdb_files;
 mod replies;
 mod requests;
 mod restore;
@@ -18,6 +19,7 @@ pub use acl::acl_rules;
 pub use c_batches::c_batches;
 pub use commands::commands;
 pub use pdus::pdus;
+pub use rdb_files::rdb_files;
 pub use replies::replies;
 pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
@@ -28,11 +30,12 @@ pub use served::STORES_VARIABLE;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("acl_rules", acl_rules),
     ("c_batches", c_batches),
     ("commands", commands),
     ("pdus", pdus),
+    ("rdb_files", rdb_files),
     ("replies", replies),
     ("requests", requests),
     ("restore", restore),
