@@ -32,7 +32,8 @@ pub(crate) fn skip<R: Read>(input: &mut Input<R>, value_type: u8) -> Result<(), 
             input.array::<TIME_BYTES>()?;
             for _ in 0..input.length()? {
                 input.lengths(1)?;
-                (input.string()?, input.string()?);
+                input.string()?;
+                input.string()?;
             }
             Ok(())
         }

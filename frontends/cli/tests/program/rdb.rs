@@ -22,7 +22,10 @@ enum Content {
     Unordered(BTreeSet<(Vec<u8>, Vec<u8>)>),
 }
 
-fn write(entries: &[(u64, &str, Kind, Option<u64>, Vec<Part>)]) -> Vec<u8> {
+/// A key of a dump: database, key, type, expiry, parts.
+type Entry<'a> = (u64, &'a str, Kind, Option<u64>, Vec<Part>);
+
+fn write(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut writer = FileWriter::new(Vec::new(), &[("redis-ver", "7.0.15")]).unwrap();
     for (db, key, kind, expires_at_ms, parts) in entries {
         writer.begin(*db, key.as_bytes(), *kind, *expires_at_ms).unwrap();
@@ -201,8 +204,7 @@ fn killed_load_is_done_again() {
         drop(stdin);
         let found = read(&place.run("dump", &["--format", "rdb"]).succeeded());
         let wanted = wanted();
-        let is_whole = |(key, content): (&(u64, Vec<u8>), &(Option<u64>, Content))| wanted.get(key) == Some(content);
-        assert!(found.iter().all(is_whole), "a key is not whole");
+        assert!(found.iter().all(|(key, content)| wanted.get(key) == Some(content)), "a key is not whole");
     }
     place.run_with_input("load", &["-"], &example).succeeded();
     assert!(read(&place.run("dump", &["--format", "rdb"]).succeeded()) == wanted(), "the keys differ");

@@ -66,11 +66,11 @@ impl<'a> Listpack<'a> {
 /// Takes the length of an entry, in groups of seven bits. All but the first have the highest bit set.
 fn take_back_length(rest: &mut &[u8], entry_bytes: usize) -> Result<(), Damaged> {
     let group_count = match entry_bytes {
-        0..=0x7F => 1,
+        0..0x80 => 1,
         // As in Redis, the largest length of each number of groups has one more.
-        ..0x3FFF => 2,
-        ..0x1F_FFFF => 3,
-        ..0xFFF_FFFF => 4,
+        0x80..0x3FFF => 2,
+        0x3FFF..0x1F_FFFF => 3,
+        0x1F_FFFF..0xFFF_FFFF => 4,
         _ => 5,
     };
     let stored = take(rest, group_count)?;

@@ -11,6 +11,9 @@ const UNKNOWN_COUNT_MIN: u8 = 254;
 /// Announces a length of four bytes.
 const LONG: u8 = 254;
 
+/// A field and its value.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
 /// Reads fields with their values.
 pub(crate) struct Zipmap<'a> {
     rest: &'a [u8],
@@ -36,7 +39,7 @@ impl<'a> Zipmap<'a> {
         }
     }
 
-    fn pair(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>, Damaged> {
+    fn pair(&mut self) -> Result<Option<Pair<'a>>, Damaged> {
         if self.rest == [END] {
             let is_counted = self.count >= UNKNOWN_COUNT_MIN || u64::from(self.count) == self.read_count;
             return if is_counted { Ok(None) } else { Err(Damaged) };
@@ -52,7 +55,7 @@ impl<'a> Zipmap<'a> {
 }
 
 impl<'a> Iterator for Zipmap<'a> {
-    type Item = Result<(&'a [u8], &'a [u8]), Damaged>;
+    type Item = Result<Pair<'a>, Damaged>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.pair().transpose()

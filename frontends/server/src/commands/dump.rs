@@ -65,7 +65,7 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let payload = Payload::of(call.argument(3)).map_err(|_| FixedError::BadDump)?;
     let value = match CollectionType::of_dumped(payload.kind()?) {
         None => Value::String(string_of(call, &payload)?),
-        Some(collection_type) => Value::Collection(collection_of(call, collection_type, &payload)?),
+        Some(collection_type) => Value::Collection(Box::new(collection_of(call, collection_type, &payload)?)),
     };
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
@@ -80,7 +80,7 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     let expiry = until.map_or(Expiry::NEVER, times::expiry_at);
     match value {
         Value::String(string) => put(call, &string, expiry, options.replaces)?,
-        Value::Collection(filling) => replace(call, filling, expiry)?,
+        Value::Collection(filling) => replace(call, *filling, expiry)?,
     }
     call.changed(GENERIC, "restore", 1);
     call.ok();
@@ -90,7 +90,7 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
 /// A restored value, which is not stored yet.
 enum Value<'a> {
     String(Vec<u8>),
-    Collection(Filling<'a>),
+    Collection(Box<Filling<'a>>),
 }
 
 fn string_bytes_max(call: &Call<'_>) -> u64 {
