@@ -5,6 +5,8 @@ import random
 import re
 import time
 
+from payloads import HASH_DUMPS, LIST_DUMPS, SET_DUMPS, STRING_DUMPS, WRONG_DUMPS, ZSET_DUMPS
+
 KEYS = ["k0", "k1", "k2", "k3", "h0", "s0", "app:1", "", "\xff\x01x", "n0", "n1", "f0", "z0"]
 # Most requests of a type name keys of it; the others meet other types.
 HASH_KEYS = 4 * ["h0", "h1"] + ["k0", "s0"]
@@ -90,7 +92,7 @@ HASHES = [hashlib.sha1(script.encode("latin-1")).hexdigest() for script in SCRIP
 # They run any request.
 RUNNERS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "redis.setresp(3) return redis.pcall(unpack(ARGV))"]
 
-# K key, LK that of a list, LE its element, ZK key that is often a sorted set, ZM its member, ZS end of a range of scores, ZL end of a range of members, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
+# K key, LK that of a list, LE its element, DS DH DA DZ DL values in the form of DUMP, DW a damaged one, ZK key that is often a sorted set, ZM its member, ZS end of a range of scores, ZL end of a range of members, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, L script, H hash of a script, Q any request, / choice, ? left out half of the time, * any number of times.
 GRAMMAR = """
 APPEND K V
@@ -246,6 +248,10 @@ ZSCAN ZK 0 ?(MATCH (m*|x*|*1)) COUNT 1000
 ZSCORE ZK ZM
 ZUNION (1|2|3|0|abc) ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX|what)) ?(WITHSCORES)
 ZUNIONSTORE ZK 2 ZK ZK ?(WEIGHTS F F) ?(AGGREGATE (SUM|MIN|MAX))
+BZPOPMIN ZK ZK (0.01|-1|abc|nan|inf|1e30)
+BZPOPMAX ZK 0.01
+BZPOPMAX lex 0.01
+BZMPOP 0.01 2 ZK ZK (MIN|MAX|what) ?(COUNT N)
 OBJECT ENCODING ZK
 DBSIZE
 FLUSHALL ?(ASYNC|SYNC|what)
@@ -385,6 +391,14 @@ SLOWLOG (LEN|RESET|GET|GET 0|what)
 RESTORE K 0 V ?(REPLACE) ?(ABSTTL) ?(IDLETIME N) ?(FREQ N)
 SCRIPT KILL
 RESTORE K M V REPLACE
+RESTORE K (0|0|100000|1000000|-1|abc) DS ?(REPLACE) ?(ABSTTL)
+RESTORE X 0 DH REPLACE
+RESTORE X (0|0|100000|1000000|-1|abc) DH ?(REPLACE) ?(ABSTTL)
+RESTORE A (0|0|100000|1000000|-1|abc) DA ?(REPLACE) ?(ABSTTL)
+RESTORE ZK (0|0|100000|1000000|-1|abc) DZ ?(REPLACE) ?(IDLETIME N)
+RESTORE LK (0|0|100000|1000000|-1|abc) DL ?(REPLACE) ?(FREQ N)
+RESTORE K (0|0|100000|1000000|-1|abc) DW ?(REPLACE)
+DUMP (K|X|A|ZK|LK)
 what K V
 """.strip().splitlines()
 
@@ -397,7 +411,7 @@ EDGES_OF_WIDTHS = [str(number) for width in (1, 7, 8, 31, 32, 62, 63) for edge i
 EDGES_OF_WIDTHS += ["0", "1", "-1", "-2", "100", "-100", str(-(2**63)), str(2**63 - 1)]
 WRITTEN = ["0", "1", "7", "8", "#0", "#1", "100", "4294967296", "-1", "abc", "#"]
 PLACES = ["0", "1", "-1", "2", "5", "-3", "100", "-100", "abc", "9223372036854775807", "-9223372036854775808"]
-NAMES = "lpush lpop rpoplpush lmove lmpop lrange lpos lset blpop blmove blmpop brpoplpush get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
+NAMES = "lpush lpop rpoplpush lmove lmpop lrange lpos lset blpop blmove blmpop brpoplpush bzpopmin bzmpop get set mset del unlink incr expire ttl exists watch subscribe publish copy rename bitop bitfield multi exec ping info object object|encoding config|set append strlen setrange getdel lcs move restore zadd zrange zunionstore zinter zmpop zrangestore memory|usage touch type persist".split()
 RAW = [
     b"PING\r\n", b"GET k0\r\n", b'SET k0 "a b\\x41"\r\n', b"SET k0 'it\\'s'\r\n", b'SET k0 "open\r\n', b"\r\n\r\n", b"*0\r\n", b"*-1\r\n",
     b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$-1\r\n", b"*1\r\n:4\r\n", b"*x\r\n", b"*2\r\n$3\r\nGET\r\n$x\r\n", b"*99999999999\r\n",
@@ -467,6 +481,7 @@ class Draw:
         of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"X": HASH_KEYS, "A": SET_KEYS, "I": FIELDS, "G": HASH_VALUES, "K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
         of |= {"LK": LIST_KEYS, "LE": ["a", "b", "c", "d", ""]}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
+        of |= {"DS": STRING_DUMPS, "DH": HASH_DUMPS, "DA": SET_DUMPS, "DZ": ZSET_DUMPS, "DL": LIST_DUMPS, "DW": WRONG_DUMPS}
         of |= {"ZK": SORTED_KEYS, "ZM": MEMBERS, "ZS": SCORE_ENDS, "ZL": MEMBER_ENDS}
         of["N"] = INTEGERS * 3 + EDGES * 2 + NO_INTEGERS
         if part in of:
@@ -535,6 +550,9 @@ def ordered(value):
             return ["-", PRINTABLE.match(text)[0]]
         case [":", str(number)]:
             return [":", about(int(number))]
+        # Each has its own encodings; scripts/redis-dumps compares what is in them.
+        case ["$", str(text)] if len(text) > 10 and text[-10:-8] == "\x0a\x00":
+            return "dump"
         # All are left in an order that is nobody's.
         case ["*" | ">", [["$", "unsubscribe" | "punsubscribe" | "sunsubscribe"], _, count]]:
             return [value[0], value[1][0], count]

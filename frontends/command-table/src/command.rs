@@ -213,6 +213,12 @@ impl Command {
         self.policy.needs == Needs::Collections && self.has(flag::DENYOOM)
     }
 
+    /// Returns whether it stores a value in the form of `DUMP`, of any type.
+    #[inline]
+    pub fn restores(&self) -> bool {
+        self.policy.needs == Needs::ConditionsOrCollections
+    }
+
     /// Returns whether it works only on strings.
     #[inline]
     pub fn is_of_strings(&self) -> bool {

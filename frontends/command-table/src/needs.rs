@@ -14,6 +14,8 @@ pub enum Needs {
     Batches,
     /// Conditional writes.
     Conditions,
+    /// The same; and collections, if the value that it restores is one.
+    ConditionsOrCollections,
     /// Expiry, which needs conditional writes.
     Expiry,
     /// Collections, which need ordered scans, several writes in one step, and conditional writes.

@@ -20,6 +20,18 @@ impl From<FixedError> for Refusal {
     }
 }
 
+impl From<rdb::Error> for Refusal {
+    fn from(error: rdb::Error) -> Refusal {
+        match error {
+            rdb::Error::Unsupported { what, .. } => {
+                Refusal::Message(format!("Bad data format: {what} is not supported"))
+            }
+            rdb::Error::TooLong { .. } => Refusal::Message(format!("Bad data format: {error}")),
+            _ => FixedError::BadFormat.into(),
+        }
+    }
+}
+
 /// A reason to answer a request with an error.
 #[derive(Debug)]
 pub(crate) enum Refusal {

@@ -35,6 +35,7 @@ mod stop;
 mod telemetry;
 #[cfg(test)]
 mod testing;
+mod transfer;
 
 pub use administration::byte_order_mark::{read_unmarked, starts_with_mark, without_mark};
 pub use administration::log::{LogControl, LogFormat, LogLevel};
@@ -48,3 +49,4 @@ pub use in_process::InProcess;
 pub use prepared::Prepared;
 pub use server::Server;
 pub use stop::StopHandle;
+pub use transfer::{Export, ExportedCollection, Import, Imported, TransferError};

@@ -8,6 +8,7 @@ mod acl;
 mod c_batches;
 mod commands;
 mod pdus;
+mod rdb_files;
 mod replies;
 mod requests;
 mod restore;
@@ -19,6 +20,7 @@ pub use acl::acl_rules;
 pub use c_batches::c_batches;
 pub use commands::commands;
 pub use pdus::pdus;
+pub use rdb_files::rdb_files;
 pub use replies::replies;
 pub use requests::{Parsed, parse, requests};
 pub use restore::restore;
@@ -35,6 +37,7 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("c_batches", c_batches),
     ("commands", commands),
     ("pdus", pdus),
+    ("rdb_files", rdb_files),
     ("replies", replies),
     ("requests", requests),
     ("restore", restore),

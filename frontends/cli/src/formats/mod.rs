@@ -1,4 +1,5 @@
-//! The formats of `load` and `dump`: lines of text, which can hold any bytes, and binary dumps (`hikv::dump`).
+//! The formats of `load` and `dump`: lines of text, which can hold any bytes, binary dumps (`hikv::dump`), and dumps of
+//! Redis (the crate `rdb`).
 
 mod changes;
 mod csv;
@@ -25,7 +26,7 @@ use frame::Mark;
 use lines::Lines;
 
 /// The error for a file whose extension [`FileFormat::of_file`] does not recognise.
-pub(crate) const UNKNOWN_FORMAT: &str = "the extension names no format; give --format tsv, csv, jsonl or hikv";
+pub(crate) const UNKNOWN_FORMAT: &str = "the extension names no format; give --format tsv, csv, jsonl, hikv or rdb";
 
 /// A text format of items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -66,6 +67,8 @@ pub(crate) enum FileFormat {
     Text(Format),
     /// A binary dump.
     Hikv,
+    /// A dump of Redis.
+    Rdb,
 }
 
 impl FileFormat {
@@ -79,6 +82,7 @@ impl FileFormat {
             "csv" => Some(FileFormat::Text(Format::Csv)),
             "jsonl" | "ndjson" => Some(FileFormat::Text(Format::Jsonl)),
             "hikv" => Some(FileFormat::Hikv),
+            "rdb" => Some(FileFormat::Rdb),
             _ => None,
         }
     }
@@ -91,6 +95,7 @@ impl ValueEnum for FileFormat {
             FileFormat::Text(Format::Csv),
             FileFormat::Text(Format::Jsonl),
             FileFormat::Hikv,
+            FileFormat::Rdb,
         ]
     }
 
@@ -100,6 +105,9 @@ impl ValueEnum for FileFormat {
             FileFormat::Hikv => {
                 Some(PossibleValue::new("hikv").help("Binary, with checksums, which detect damage and missing parts"))
             }
+            FileFormat::Rdb => Some(PossibleValue::new("rdb").help(
+                "The dump.rdb of Redis: the keys of all 16 databases of `hikv serve`, with their types and expiry",
+            )),
         }
     }
 }

@@ -27,6 +27,7 @@ mod new_files;
 mod new_names;
 mod open_files;
 mod pages;
+mod rdb;
 mod removed;
 mod repair;
 mod scan;

@@ -5,7 +5,7 @@ use crate::command::Command;
 use crate::cost::Cost::{Contents, Elements, Keys, KeysOfDatabases, Values};
 use crate::flag::{DENYOOM, FAST, LOADING, MOVABLE_KEYS, NOSCRIPT, READONLY, STALE, WRITE};
 use crate::kind::Kind;
-use crate::needs::Needs::{Collections, Conditions, Expiry};
+use crate::needs::Needs::{Collections, Conditions, ConditionsOrCollections, Expiry};
 use crate::policy::{SERVER, on};
 use crate::touches::Touches::AllKeys;
 use crate::touches::{Access, Touches, key, keys, subcommand_key};
@@ -146,22 +146,27 @@ pub(super) static ROWS: &[Command] = &[
         .alone()
         .syntax("<key:key> <newkey:key>")
         .documented("generic", "1.0.0", "Rename a key, only if the new key does not exist", "O(1)"),
-    Command::new("restore", -4, WRITE | DENYOOM, on(Kind::Update, key(Access::Overwrite)).needs(Conditions))
-        .in_categories(category::KEYSPACE | category::DANGEROUS)
-        .syntax(
-            "<key:key> <ttl:integer> <serialized-value> [REPLACE] [ABSTTL] [IDLETIME <seconds:integer>] \
+    Command::new(
+        "restore",
+        -4,
+        WRITE | DENYOOM,
+        on(Kind::Update, key(Access::Overwrite)).needs(ConditionsOrCollections),
+    )
+    .in_categories(category::KEYSPACE | category::DANGEROUS)
+    .syntax(
+        "<key:key> <ttl:integer> <serialized-value> [REPLACE] [ABSTTL] [IDLETIME <seconds:integer>] \
              [FREQ <frequency:integer>]",
-        )
-        .documented(
-            "generic",
-            "2.6.0",
-            "Create a key using the provided serialized value, previously obtained using DUMP.",
-            "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N \
+    )
+    .documented(
+        "generic",
+        "2.6.0",
+        "Create a key using the provided serialized value, previously obtained using DUMP.",
+        "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N \
              is the number of Redis objects composing the value and M their average size. For small string \
              values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for \
              sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is \
              O(log(N)).",
-        ),
+    ),
     Command::new("scan", -2, READONLY, on(Kind::Range, AllKeys))
         .in_categories(category::KEYSPACE)
         .syntax("<cursor:integer> [MATCH <pattern:pattern>] [COUNT <count:integer>] [TYPE <type>]")

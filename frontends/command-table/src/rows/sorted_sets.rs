@@ -2,12 +2,12 @@
 
 use crate::category;
 use crate::command::{Action, Command};
-use crate::cost::Cost::{Elements, ElementsOver, ElementsWithin};
-use crate::flag::{DENYOOM, FAST, MOVABLE_KEYS, READONLY, WRITE};
+use crate::cost::Cost::{Elements, ElementsOver, ElementsWithin, Popped};
+use crate::flag::{BLOCKING, DENYOOM, FAST, MOVABLE_KEYS, NOSCRIPT, READONLY, WRITE};
 use crate::kind::Kind;
 use crate::needs::Needs::Collections;
 use crate::policy::{Policy, on};
-use crate::touches::{Access, Touches, counted_keys_from, key, stored_from_counted_keys};
+use crate::touches::{Access, Touches, counted_keys_from, key, keys_but_last, stored_from_counted_keys};
 
 /// Creates the row of a command on sorted sets.
 const fn row(name: &'static str, arity: i64, flags: u32, policy: Policy) -> Command {
@@ -24,11 +24,21 @@ const fn storing(name: &'static str, summary: &'static str, complexity: &'static
         .documented("sorted-set", "2.0.0", summary, complexity)
 }
 
+/// Creates the row of a command that waits for a member of one of its keys.
+const fn waiting_pop(name: &'static str, summary: &'static str) -> Command {
+    let keys = keys_but_last(Access::ReadAndDelete);
+    row(name, -3, WRITE | NOSCRIPT | BLOCKING | FAST, on(Kind::Update, keys))
+        .syntax("<key:key>... <timeout:double>")
+        .documented("sorted-set", "5.0.0", summary, "O(log(N)) with N being the number of elements in the sorted set.")
+}
+
 const INTERSECTION: &str = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the \
              number of input sorted sets and M being the number of elements in the resulting sorted \
              set.";
 const POP: &str = "O(log(N)*M) with N being the number of elements in the sorted set, and M being the \
              number of elements popped.";
+const POP_OF_SEVERAL: &str = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of \
+             elements in the sorted set, and M being the number of elements popped.";
 const RANGE: &str = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of \
              elements being returned. If M is constant (e.g. always asking for the first 10 \
              elements with LIMIT), you can consider it O(log(N)).";
@@ -36,6 +46,29 @@ const REMOVAL: &str = "O(log(N)+M) with N being the number of elements in the so
              elements removed by the operation.";
 
 pub(super) static ROWS: &[Command] = &[
+    row(
+        "bzmpop",
+        -5,
+        WRITE | BLOCKING | MOVABLE_KEYS,
+        on(Kind::Update, counted_keys_from(2, Access::ReadAndDelete)).costs(Popped(5)),
+    )
+    .syntax("<timeout:double> <numkeys:integer> <key:key>... where(MIN|MAX) [COUNT <count:integer>]")
+    .documented(
+        "sorted-set",
+        "7.0.0",
+        "Remove and return members with scores in a sorted set or block until one is available",
+        POP_OF_SEVERAL,
+    ),
+    waiting_pop(
+        "bzpopmax",
+        "Remove and return the member with the highest score from one or more sorted sets, or block until one is \
+         available",
+    ),
+    waiting_pop(
+        "bzpopmin",
+        "Remove and return the member with the lowest score from one or more sorted sets, or block until one is \
+         available",
+    ),
     row("zadd", -4, WRITE | DENYOOM | FAST, on(Kind::Update, key(Access::Update)))
         .grouped(Action::Change)
         .syntax(
@@ -121,26 +154,20 @@ pub(super) static ROWS: &[Command] = &[
         "zmpop",
         -4,
         WRITE | MOVABLE_KEYS,
-        on(Kind::Update, counted_keys_from(1, Access::ReadAndDelete)).costs(ElementsWithin),
+        on(Kind::Update, counted_keys_from(1, Access::ReadAndDelete)).costs(Popped(4)),
     )
     .syntax("<numkeys:integer> <key:key>... where(MIN|MAX) [COUNT <count:integer>]")
-    .documented(
-        "sorted-set",
-        "7.0.0",
-        "Remove and return members with scores in a sorted set",
-        "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of \
-             elements in the sorted set, and M being the number of elements popped.",
-    ),
+    .documented("sorted-set", "7.0.0", "Remove and return members with scores in a sorted set", POP_OF_SEVERAL),
     row("zmscore", -3, READONLY | FAST, on(Kind::Read, key(Access::Read))).syntax("<key:key> <member>...").documented(
         "sorted-set",
         "6.2.0",
         "Get the score associated with the given members in a sorted set",
         "O(N) where N is the number of members being requested.",
     ),
-    row("zpopmax", -2, WRITE | FAST, on(Kind::Update, key(Access::ReadAndDelete)).costs(ElementsWithin))
+    row("zpopmax", -2, WRITE | FAST, on(Kind::Update, key(Access::ReadAndDelete)).costs(Popped(2)))
         .syntax("<key:key> [<count:integer>]")
         .documented("sorted-set", "5.0.0", "Remove and return members with the highest scores in a sorted set", POP),
-    row("zpopmin", -2, WRITE | FAST, on(Kind::Update, key(Access::ReadAndDelete)).costs(ElementsWithin))
+    row("zpopmin", -2, WRITE | FAST, on(Kind::Update, key(Access::ReadAndDelete)).costs(Popped(2)))
         .syntax("<key:key> [<count:integer>]")
         .documented("sorted-set", "5.0.0", "Remove and return members with the lowest scores in a sorted set", POP),
     row("zrandmember", -2, READONLY, on(Kind::Read, key(Access::Read)).costs(ElementsOver(2)))

@@ -1,21 +1,22 @@
-//! Commands that wait for an element of a list (`execution::waiting`).
+//! Commands that wait for an element of a list (`execution::waiting`). Those that wait for a member of a sorted set
+//! share its functions.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::counts::Pops;
 use super::decimal::Number;
-use super::lists::{answer_array, end_of, list, moved, take};
+use super::lists::{answer_array, end_of, moved, take};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
-use crate::keyspace::collections::CollectionType;
 use crate::keyspace::collections::list::{End, List};
+use crate::keyspace::collections::{Collection, CollectionType};
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![blmove, blmpop, blpop, brpop, brpoplpush];
 
 /// Parses a time to wait in seconds, and returns when it ends; `None` for 0, which means never.
-fn deadline_of(argument: &[u8]) -> Result<Option<Instant>, Refusal> {
+pub(super) fn deadline_of(argument: &[u8]) -> Result<Option<Instant>, Refusal> {
     let seconds = Number::parse(argument).ok_or(FixedError::TimeoutNotAFloat)?.float();
     let ms = (seconds * 1000.0).ceil();
     // Redis takes a number that is too large for a negative one.
@@ -43,7 +44,7 @@ fn pop(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
             call.reply.bulk(call.argument(index));
             call.reply.bulk(&values[0]);
         }
-        None => wait(call, 1..last, deadline),
+        None => wait(call, CollectionType::List, 1..last, deadline),
     }
     Ok(())
 }
@@ -57,17 +58,40 @@ fn blmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
             call.reply.bulk(call.argument(index));
             answer_array(call, &values);
         }
-        None => wait(call, pops.keys, deadline),
+        None => wait(call, CollectionType::List, pops.keys, deadline),
     }
     Ok(())
 }
 
-/// Returns the list whose key is argument number `index`; `None` if the key does not exist. A client that waits goes on
-/// waiting if another client has just given the key another type.
-fn source<'a>(call: &Call<'a>, index: usize) -> Result<Option<List<'a>>, Refusal> {
-    match list(call, index) {
+/// Returns the collection whose key is argument number `index`; `None` if the key does not exist. A client that waits
+/// goes on waiting if another client has just given the key another type.
+fn source<'a>(call: &Call<'a>, index: usize, awaited: CollectionType) -> Result<Option<Collection<'a>>, Refusal> {
+    match call.collection(index, awaited) {
         Err(Refusal::Fixed(FixedError::WrongType)) if call.is_repeated() => Ok(None),
         found => found,
+    }
+}
+
+/// Returns the first existing collection whose key is among these arguments, with the number of the argument.
+pub(super) fn first_source<'a>(
+    call: &Call<'a>,
+    indices: Range<usize>,
+    awaited: CollectionType,
+) -> Result<Option<(usize, Collection<'a>)>, Refusal> {
+    for index in indices {
+        if call.is_tried(call.argument(index))
+            && let Some(found) = source(call, index, awaited)?
+        {
+            return Ok(Some((index, found)));
+        }
+    }
+    Ok(None)
+}
+
+/// Has the client wait for a collection with one of these keys, or answers that there is none if it must not wait.
+pub(super) fn wait(call: &mut Call<'_>, awaited: CollectionType, indices: Range<usize>, deadline: Option<Instant>) {
+    if !call.wait(awaited, indices, deadline) {
+        call.reply.null_array();
     }
 }
 
@@ -76,21 +100,8 @@ type Taken = (usize, Vec<Vec<u8>>);
 
 /// Removes and returns elements of the first list among these keys, with the index of its key.
 fn take_first(call: &Call<'_>, indices: Range<usize>, end: End, count: u64) -> Result<Option<Taken>, Refusal> {
-    for index in indices {
-        if call.is_tried(call.argument(index))
-            && let Some(list) = source(call, index)?
-        {
-            return Ok(Some((index, take(call, index, &list, end, count)?)));
-        }
-    }
-    Ok(None)
-}
-
-/// Has the client wait for one of these lists, or answers that there is none if it must not wait.
-fn wait(call: &mut Call<'_>, indices: Range<usize>, deadline: Option<Instant>) {
-    if !call.wait(CollectionType::List, indices, deadline) {
-        call.reply.null_array();
-    }
+    let Some((index, found)) = first_source(call, indices, CollectionType::List)? else { return Ok(None) };
+    Ok(Some((index, take(call, index, &List::of(found), end, count)?)))
 }
 
 fn blmove(call: &mut Call<'_>) -> Result<(), Refusal> {
@@ -104,9 +115,9 @@ fn brpoplpush(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 fn move_element(call: &mut Call<'_>, (from, to): (End, End), timeout_index: usize) -> Result<(), Refusal> {
     let deadline = deadline_of(call.argument(timeout_index))?;
-    match source(call, 1)? {
+    match source(call, 1, CollectionType::List)? {
         Some(source) => {
-            let value = moved(call, &source, from, to)?;
+            let value = moved(call, &List::of(source), from, to)?;
             call.reply.bulk(&value);
         }
         None if call.wait(CollectionType::List, 1..2, deadline) => {}

@@ -1,20 +1,50 @@
 //! DUMP and RESTORE, in Redis' format: each reads the other's output.
 
-use super::{rdb, times};
+use hikv::{Decision, Expiry};
+use rdb::{Kind, Part, Payload};
+
+use super::times;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
+use crate::execution::collections::view_to_make;
+use crate::execution::gathered::Gathered;
+use crate::keyspace::collections::{Changes, Collection, CollectionType, Filling};
 use crate::observers::events::GENERIC;
 
 /// Functions of these commands, by the names of their table rows.
 pub(super) const FUNCTIONS: &[(&str, Function)] = functions![dump, restore];
 
+/// The bytes of a payload that are not its value, at most.
+const FRAME_BYTES: usize = 32;
+
 fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
-    match call.store().get_with(call.key(1), rdb::dump)? {
-        None if call.found(1)?.is_some() => return Err(FixedError::NoCollectionDump.into()),
-        Some(dumped) => call.reply.bulk(&dumped),
+    let string = call.store().get_with(call.key(1), |value| {
+        let mut dumped = Vec::with_capacity(value.len() + FRAME_BYTES);
+        dumped.push(Kind::String.type_byte());
+        rdb::put_string(&mut dumped, value);
+        dumped
+    })?;
+    let dumped = match string {
+        Some(dumped) => Some(dumped),
+        None => call.found(1)?.map(|found| dumped_collection(call, found)).transpose()?,
+    };
+    match dumped {
+        Some(dumped) => call.reply.bulk(&rdb::sealed(dumped)),
         None => call.reply.null_bulk(),
     }
     Ok(())
+}
+
+/// Encodes a collection, without version and checksum.
+fn dumped_collection(call: &Call<'_>, found: Collection<'_>) -> Result<Vec<u8>, Refusal> {
+    let (mut dumped, mut gathered) = (vec![found.collection_type().dumped().type_byte()], Gathered::of(call));
+    rdb::put_length(&mut dumped, found.len());
+    found.each_dumped(|encoded| {
+        gathered.read_and_add(encoded.len())?;
+        dumped.extend_from_slice(encoded);
+        Ok::<(), Refusal>(())
+    })?;
+    Ok(dumped)
 }
 
 #[derive(Default)]
@@ -32,7 +62,11 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
     if number < 0 {
         return Err(FixedError::NegativeTtl.into());
     }
-    let value = rdb::restore(call.argument(3), call.shared.administration.settings.bulk_bytes_max())?;
+    let payload = Payload::of(call.argument(3)).map_err(|_| FixedError::BadDump)?;
+    let value = match CollectionType::of_dumped(payload.kind()?) {
+        None => Value::String(string_of(call, &payload)?),
+        Some(collection_type) => Value::Collection(Box::new(collection_of(call, collection_type, &payload)?)),
+    };
     let unit = if options.is_absolute { times::UNIX_MILLISECONDS } else { times::MILLISECONDS };
     let until = if number == 0 { None } else { Some(times::moment_of(number, unit, "restore")?) };
     if until.is_some_and(|ms| ms <= times::now_ms()) {
@@ -43,29 +77,74 @@ fn restore(call: &mut Call<'_>) -> Result<(), Refusal> {
         call.ok();
         return Ok(());
     }
-    if !put(call, value, until, options.replaces)? {
-        return Err(FixedError::BusyKey.into());
+    let expiry = until.map_or(Expiry::NEVER, times::expiry_at);
+    match value {
+        Value::String(string) => put(call, &string, expiry, options.replaces)?,
+        Value::Collection(filling) => replace(call, *filling, expiry)?,
     }
     call.changed(GENERIC, "restore", 1);
     call.ok();
     Ok(())
 }
 
-fn put(call: &Call<'_>, value: Vec<u8>, until: Option<i64>, replaces: bool) -> Result<bool, Refusal> {
-    use hikv::{Decision, Expiry};
-    let expiry = until.map_or(Expiry::NEVER, |ms| Expiry::at_ms(ms as u64));
+/// A restored value, which is not stored yet.
+enum Value<'a> {
+    String(Vec<u8>),
+    Collection(Box<Filling<'a>>),
+}
+
+fn string_bytes_max(call: &Call<'_>) -> u64 {
+    call.shared.administration.settings.bulk_bytes_max() as u64
+}
+
+fn string_of(call: &Call<'_>, payload: &Payload<'_>) -> Result<Vec<u8>, Refusal> {
+    let mut string = Vec::new();
+    payload.read(string_bytes_max(call), |part| match part {
+        Part::String(value) => {
+            string = value;
+            Ok::<(), Refusal>(())
+        }
+        _ => Err(FixedError::BadFormat.into()),
+    })?;
+    Ok(string)
+}
+
+fn collection_of<'a>(
+    call: &Call<'a>,
+    collection_type: CollectionType,
+    payload: &Payload<'_>,
+) -> Result<Filling<'a>, Refusal> {
+    let view = view_to_make(call)?;
+    let (mut filling, mut gathered) = (Filling::begin(view, call.argument(1), collection_type)?, Gathered::of(call));
+    payload.read(string_bytes_max(call), |part| gathered.read(filling.add(part)?))?;
+    Ok(filling)
+}
+
+/// Puts a string, unless a key exists that must not be replaced.
+fn put(call: &Call<'_>, value: &[u8], expiry: Expiry, replaces: bool) -> Result<(), Refusal> {
+    let mut is_put = replaces;
     if call.found(1)?.is_some() {
         if replaces {
-            call.put(1, &value, expiry)?;
+            call.put(1, value, expiry)?;
         }
-        return Ok(replaces);
+    } else {
+        call.store().update(call.key(1), |old| {
+            is_put = replaces || old.is_none();
+            if is_put { Decision::PutUntil(value.into(), expiry) } else { Decision::Keep }
+        })?;
     }
-    let mut is_put = false;
-    call.store().update(call.key(1), |old| {
-        is_put = replaces || old.is_none();
-        if is_put { Decision::PutUntil(value.clone().into(), expiry) } else { Decision::Keep }
-    })?;
-    Ok(is_put)
+    if is_put { Ok(()) } else { Err(FixedError::BusyKey.into()) }
+}
+
+/// Puts a collection, which replaces a value of any type, in one step.
+fn replace(call: &Call<'_>, filling: Filling<'_>, expiry: Expiry) -> Result<(), Refusal> {
+    let mut changes = Changes::default();
+    if call.store().contains(call.key(1))? {
+        changes.delete(call.key(1).into_owned());
+    }
+    call.found(1)?.iter().for_each(|replaced| replaced.delete(&mut changes));
+    filling.finish(expiry, &mut changes)?;
+    changes.write(call.store())
 }
 
 impl RestoreOptions {

@@ -1,6 +1,5 @@
 //! FUNCTION, MODULE and REPLICAOF, limited to the replies of a server without functions, modules and replication.
 
-use super::rdb;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 

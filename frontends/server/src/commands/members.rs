@@ -12,6 +12,7 @@ use super::scan::{self, Options};
 use crate::connections::output::FULL_BYTES;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::Call;
+use crate::execution::collections::view_to_make;
 use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::layout::member_of;
 use crate::keyspace::collections::{Changes, Collection, CollectionType, Edit, sorted_set};
@@ -228,8 +229,7 @@ pub(super) fn store<'a>(
     }
     replaced.iter().for_each(|replaced| replaced.delete(&mut changes));
     if count > 0 {
-        let view = call.view().ok_or(FixedError::NoCollectionsYet)?;
-        fill(view.make(call.argument(index), collection_type)?, &mut changes)?;
+        fill(view_to_make(call)?.make(call.argument(index), collection_type)?, &mut changes)?;
     }
     if changes != Changes::default() {
         changes.write(call.store())?;

@@ -50,7 +50,6 @@ mod numbers;
 mod object;
 mod ordered;
 mod pubsub;
-mod rdb;
 mod scan;
 mod scripting;
 mod server;

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::clients::session::{Session, Transaction};
+use crate::clients::session::Transaction;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function, REPLY_BYTES_MAX};
 use crate::execution::permission;

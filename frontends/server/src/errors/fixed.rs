@@ -12,7 +12,6 @@ pub(crate) enum FixedError {
     HashNotANumber,
     HashNotAFloat,
     NoCollectionsYet,
-    NoCollectionDump,
     IndexOutOfRange,
     ZeroRank,
     NegativeCount,
@@ -134,7 +133,6 @@ impl FixedError {
             FixedError::NoCollectionsYet => {
                 "ERR the first collection of a store cannot be made here; make it outside of a transaction"
             }
-            FixedError::NoCollectionDump => "ERR DUMP supports only strings",
             FixedError::IndexOutOfRange => "ERR index out of range",
             FixedError::ZeroRank => {
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to \

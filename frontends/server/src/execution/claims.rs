@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use resp::Request;
 
+use super::needs::makes_collections;
 use crate::clients::session::Session;
 use command_table::{self as table, Entry, Touches, flag};
 
@@ -70,7 +71,7 @@ impl Claim {
     pub(crate) fn of_job(entry: Entry, request: &Request<'_>, session: &Session, has_collections: bool) -> Claim {
         let claim = Claim::of(entry, request, session);
         let has_keys = entry.command.keys_of(request).next().is_some();
-        let may_be_collections = has_collections || entry.command.makes_collections();
+        let may_be_collections = has_collections || makes_collections(entry, request);
         Claim { is_alone: claim.is_alone || has_keys && may_be_collections, ..claim }
     }
 

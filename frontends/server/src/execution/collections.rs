@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use resp::Request;
+
 use super::call::{Call, Function};
-use super::needs;
+use super::needs::{self, makes_collections};
 use crate::clients::session::Session;
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::collections::{Changes, Collection, CollectionType, Edit, Locked, View};
@@ -17,9 +19,11 @@ impl Shared {
     /// Returns whether the request needs the tree of collections, which is not there yet. Only a request with exclusive
     /// access may make it.
     #[inline]
-    pub(crate) fn needs_collections(&self, entry: Entry, session: &Session) -> bool {
-        let may_make = entry.command.makes_collections() || entry.command.executes() || session.wants_collections;
-        may_make && !self.keyspace.collections.exist() && self.would_make_collections(entry, session)
+    pub(crate) fn needs_collections(&self, entry: Entry, request: &Request<'_>, session: &Session) -> bool {
+        let command = entry.command;
+        let may_make =
+            command.makes_collections() || command.restores() || command.executes() || session.wants_collections;
+        may_make && !self.keyspace.collections.exist() && self.would_make_collections(entry, request, session)
     }
 
     /// Returns whether the tree is not there yet, and the engine can hold it.
@@ -29,12 +33,12 @@ impl Shared {
     }
 
     #[cold]
-    fn would_make_collections(&self, entry: Entry, session: &Session) -> bool {
+    fn would_make_collections(&self, entry: Entry, request: &Request<'_>, session: &Session) -> bool {
         let makes = match &session.transaction {
             _ if session.wants_collections => true,
             Some(transaction) if entry.command.executes() => transaction.makes_collections,
             Some(_) if session.queues(entry) => false,
-            _ => entry.command.makes_collections(),
+            _ => makes_collections(entry, request),
         };
         makes && self.lacks_collections()
     }
@@ -46,6 +50,17 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// Returns the collections of the selected database for a command that makes one.
+pub(crate) fn view_to_make<'a>(call: &Call<'a>) -> Result<View<'a>, Refusal> {
+    call.view().ok_or_else(|| {
+        let keyspace = &call.shared.keyspace;
+        match needs::missing(Needs::Collections, &keyspace.features) {
+            Some(what) => hikv::Error::Unsupported { engine: keyspace.engine.name(), what }.into(),
+            None => FixedError::NoCollectionsYet.into(),
+        }
+    })
 }
 
 impl<'a> Call<'a> {
@@ -128,8 +143,7 @@ impl<'a> Call<'a> {
         if let Some(found) = self.collection(index, collection_type)? {
             return Ok(found.edit());
         }
-        let view = self.view().ok_or(FixedError::NoCollectionsYet)?;
-        view.make(self.argument(index), collection_type)
+        view_to_make(self)?.make(self.argument(index), collection_type)
     }
 
     /// Returns whether argument number `index` is an existing key of any type.

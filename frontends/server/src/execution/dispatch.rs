@@ -8,7 +8,7 @@ use resp::Request;
 
 use super::call::Call;
 use super::client::{self, Client};
-use super::needs;
+use super::needs::{self, makes_collections};
 use crate::commands::functions;
 use crate::connections::output::Output;
 use crate::errors::{FixedError, Refusal};
@@ -84,7 +84,7 @@ impl Call<'_> {
             FixedError::TransactionTooLong
         } else {
             transaction.needs_memory |= command.has(flag::DENYOOM);
-            transaction.makes_collections |= command.makes_collections();
+            transaction.makes_collections |= makes_collections(self.entry, request);
             transaction.changes |= command.has_visible_effects();
             transaction.runs_scripts |= command.runs_scripts();
             transaction.ends_messages |= command.ends_messages();

@@ -1,11 +1,14 @@
-//! The engine features that commands need.
+//! The engine features that commands need, and the tree of collections.
 
-use command_table::Needs;
 use hikv::{Features, Order};
+use rdb::{Kind, Payload};
+use resp::Request;
+
+use command_table::{Entry, Needs};
 
 /// Returns the feature that an engine lacks, with the engine's name.
 #[inline]
-pub(super) fn missing(needs: Needs, features: &Features) -> Option<&'static str> {
+pub(crate) fn missing(needs: Needs, features: &Features) -> Option<&'static str> {
     if needs == Needs::Any { None } else { lacked(needs, features) }
 }
 
@@ -18,11 +21,17 @@ fn lacked(needs: Needs, features: &Features) -> Option<&'static str> {
         Needs::Expiry if features.conditional => (features.expiry, "keys that expire"),
         Needs::Collections if features.order == Order::No => (false, "order"),
         Needs::Collections if features.conditional => (features.batch, "batches"),
-        Needs::Conditions | Needs::Collections | Needs::Expiry => {
+        Needs::Conditions | Needs::ConditionsOrCollections | Needs::Collections | Needs::Expiry => {
             (features.conditional, "writes that depend on what a key holds")
         }
     };
     (!is_there).then_some(what)
+}
+
+/// Returns whether the request makes a collection if its key does not exist.
+pub(crate) fn makes_collections(entry: Entry, request: &Request<'_>) -> bool {
+    let is_restored = || Payload::announced_kind(request.argument(3)).is_some_and(|kind| kind != Kind::String);
+    entry.command.makes_collections() || entry.command.restores() && is_restored()
 }
 
 #[cfg(test)]

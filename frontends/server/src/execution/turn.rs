@@ -126,7 +126,9 @@ impl Turn<'_> {
             if is_blocked { Some(JobThread::Shared) } else { weight::thread_for(entry, &request, session, shared) };
         if let Some(thread) = thread {
             self.move_to_background(thread, entry);
-        } else if entry.command.runs_alone() && !session.queues(entry) || shared.needs_collections(entry, session) {
+        } else if entry.command.runs_alone() && !session.queues(entry)
+            || shared.needs_collections(entry, &request, session)
+        {
             self.run_alone(entry, request);
         } else if !(self.has_next() && self.execute_group(entry)) {
             self.answer(entry, request);
@@ -217,7 +219,7 @@ impl Turn<'_> {
     fn run_alone(&mut self, entry: Entry, request: Request<'_>) {
         let gate = &self.worker.shared.gate;
         self.pass = None;
-        let needs_collections = self.client.shared.needs_collections(entry, self.client.session);
+        let needs_collections = self.client.shared.needs_collections(entry, &request, self.client.session);
         // A background job would not know that its keys may become collections.
         let alone = if needs_collections { gate.close_to_all() } else { gate.close() };
         if !self.is_still_admitted(entry, &request) {

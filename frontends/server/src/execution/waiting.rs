@@ -1,4 +1,4 @@
-//! Clients that wait for elements of lists: `BLPOP` and the like.
+//! Clients that wait for elements of lists and sorted sets: `BLPOP`, `BZPOPMIN` and the like.
 //!
 //! A command that finds no element registers its client as a [`Waiter`] with its keys, and leaves no reply. Nothing
 //! more of the client is executed. Whatever adds elements reports a change of the key (`observers::notify`), which then

@@ -9,6 +9,7 @@ use super::Progress;
 use crate::errors::{FixedError, Refusal};
 use crate::execution::background::weight;
 use crate::execution::call::Call;
+use crate::execution::needs::makes_collections;
 use crate::keyspace::items::Pending;
 use crate::observers::announcements::Announcements;
 
@@ -102,7 +103,7 @@ impl Host for ScriptHost<'_, '_> {
                 return Err(error);
             }
         };
-        if entry.command.makes_collections() && !self.call.session.is_executing && self.call.shared.lacks_collections()
+        if makes_collections(entry, &request) && !self.call.session.is_executing && self.call.shared.lacks_collections()
         {
             self.call.session.wants_collections = true;
             return Err(CallError::Stopped(Stop::Abandoned));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Client, TestServer, Value, array, bulk, encode, error, int, ok};
 
-fn queued() -> Value {
+pub(crate) fn queued() -> Value {
     Value::Simple("QUEUED".into())
 }
 
@@ -14,7 +14,7 @@ fn pair(key: &str, value: &str) -> Value {
     array([bulk(key), bulk(value)])
 }
 
-fn text_of(reply: Value) -> String {
+pub(crate) fn text_of(reply: Value) -> String {
     let Value::Bulk(text) = reply else { panic!("no text: {reply:?}") };
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -29,7 +29,7 @@ pub(crate) fn await_waiting(admin: &mut Client, count: usize) {
 }
 
 /// Returns a client that waits for the reply to a command, as the last of `count`.
-fn waiting(server: &TestServer, admin: &mut Client, line: &str, count: usize) -> Client {
+pub(crate) fn waiting(server: &TestServer, admin: &mut Client, line: &str, count: usize) -> Client {
     let mut client = server.client();
     client.send(format!("{line}\r\n").as_bytes());
     await_waiting(admin, count);

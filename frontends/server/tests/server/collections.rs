@@ -9,7 +9,7 @@ use hikv::{EngineKind, Expiry, Snapshot, Store};
 
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
-const TREE: &str = "hikv:collections";
+pub(crate) const TREE: &str = "hikv:collections";
 
 /// Waits until the store has this number of keys for collections; fails if it stays the same for long.
 fn await_items(server: &TestServer, wanted: u64) {
@@ -250,8 +250,8 @@ fn engines_without_order_refuse_collections() {
 
 /// What a snapshot of the tree shows: the invariants of `docs/format/collections.md`.
 #[derive(Default)]
-struct Shown {
-    /// The count, the owner and the expiry of each record, by its id.
+pub(crate) struct Shown {
+    /// The count (in a sorted set twice), the owner and the expiry of each record, by its id.
     records: BTreeMap<Vec<u8>, (u64, Vec<u8>, Expiry)>,
     element_counts: BTreeMap<Vec<u8>, u64>,
     /// Ids whose elements may be there without a record.
@@ -261,7 +261,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(snapshot: &Snapshot) -> Shown {
+    pub(crate) fn of(snapshot: &Snapshot) -> Shown {
         let mut shown = Shown::default();
         let tree = snapshot.tree(TREE).expect("it is read").expect("there is the tree");
         let each = |key: &[u8], value: &[u8], expiry: Expiry| match key {
@@ -269,6 +269,7 @@ impl Shown {
                 let mut id = value[8..16].to_vec();
                 id.reverse();
                 let count = u64::from_le_bytes(value[16..24].try_into().expect("8 bytes"));
+                let count = if value[0] == 4 { 2 * count } else { count };
                 assert!(shown.records.insert(id, (count, owner.to_vec(), expiry)).is_none(), "an id is used twice");
             }
             [2, rest @ ..] => *shown.element_counts.entry(rest[..8].to_vec()).or_default() += 1,
@@ -283,8 +284,14 @@ impl Shown {
         shown
     }
 
+    /// Returns the number of elements without a record.
+    pub(crate) fn dead_elements(&self) -> u64 {
+        let dead = self.element_counts.iter().filter(|(id, _)| !self.records.contains_key(*id));
+        dead.map(|(_, count)| count).sum()
+    }
+
     /// Returns what is wrong.
-    fn violation(&self) -> Option<String> {
+    pub(crate) fn violation(&self) -> Option<String> {
         for (id, (count, owner, expiry)) in &self.records {
             let elements = self.element_counts.get(id).copied().unwrap_or(0);
             if elements != *count || elements == 0 {

@@ -66,6 +66,11 @@ fn pdus() {
 }
 
 #[test]
+fn rdb_files() {
+    run("rdb_files");
+}
+
+#[test]
 fn replies() {
     run("replies");
 }

@@ -1,6 +1,7 @@
 //! `hikv load`.
 
 mod dump;
+mod rdb;
 mod text;
 
 use std::collections::HashMap;
@@ -40,12 +41,12 @@ pub(crate) struct Load {
     /// The store: a directory or a DAX device
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// One item per line, or a binary dump; - is standard input
+    /// One item per line, a binary dump, or a dump.rdb of Redis; - is standard input
     file: PathBuf,
     /// Format of FILE [default: by its first bytes or its extension; tsv for text from standard input]
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
-    /// Skip, report and count lines that are not items
+    /// Skip, report and count lines that are not items, and keys of a dump.rdb that cannot be stored
     #[arg(long)]
     skip_bad: bool,
     /// Seconds between progress lines if stderr is not a terminal
@@ -88,6 +89,7 @@ impl Load {
         let outcome = match format {
             FileFormat::Text(format) => loading.all_lines(source, format),
             FileFormat::Hikv => loading.all_of_dump(source),
+            FileFormat::Rdb => loading.all_of_rdb(source),
         };
         let outcome = outcome.and(loading.sync().map_err(Stop::from));
         let Loading { progress, bad, is_unmarked, tree, named, .. } = loading;
@@ -101,7 +103,10 @@ impl Load {
     }
 
     fn format(&self, first_bytes: &[u8]) -> Result<FileFormat, Failure> {
-        let by_magic = || (first_bytes == MAGIC).then_some(FileFormat::Hikv);
+        let by_magic = || match first_bytes.strip_prefix(::rdb::MAGIC) {
+            Some(version) if version.iter().all(u8::is_ascii_digit) => Some(FileFormat::Rdb),
+            _ => (first_bytes == MAGIC).then_some(FileFormat::Hikv),
+        };
         let by_name = || FileFormat::of_file(&self.file);
         let by_default = || is_stdin(&self.file).then_some(FileFormat::TSV);
         let found = self.format.or_else(by_magic).or_else(by_default).or_else(by_name);

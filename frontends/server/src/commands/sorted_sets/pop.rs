@@ -1,5 +1,6 @@
-//! ZPOPMIN, ZPOPMAX and ZMPOP.
+//! ZPOPMIN, ZPOPMAX and ZMPOP, and those that wait for a member.
 
+use super::super::blocking::{deadline_of, first_source, wait};
 use super::super::counts::{self, Pops};
 use super::arguments::sorted_set;
 use super::range::{Limit, Range};
@@ -7,9 +8,11 @@ use super::remove::remove;
 use super::replies;
 use crate::errors::Refusal;
 use crate::execution::call::{Call, Function};
+use crate::keyspace::collections::CollectionType;
 use crate::keyspace::collections::sorted_set::{Scored, SortedSet};
 
-pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![zmpop, zpopmax, zpopmin];
+pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
+    functions![bzmpop, bzpopmax, bzpopmin, zmpop, zpopmax, zpopmin];
 
 /// An end of a sorted set.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,16 +76,60 @@ fn zmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
     for key in pops.keys {
         let Some(set) = sorted_set(call, key)? else { continue };
         let members = pop(call, key, set, pops.end, pops.count)?;
-        call.reply.array(2);
-        call.reply.bulk(call.argument(key));
-        call.reply.array(members.len());
-        for (member, score) in &members {
-            call.reply.array(2);
-            call.reply.bulk(member);
-            call.reply.double(*score);
-        }
+        answer_nested(call, key, &members);
         return Ok(());
     }
     call.reply.null_array();
+    Ok(())
+}
+
+/// Replies with a key and its members, each in an array with its score.
+fn answer_nested(call: &mut Call<'_>, key: usize, members: &[Scored]) {
+    call.reply.array(2);
+    call.reply.bulk(call.argument(key));
+    call.reply.array(members.len());
+    for (member, score) in members {
+        call.reply.array(2);
+        call.reply.bulk(member);
+        call.reply.double(*score);
+    }
+}
+
+fn bzpopmin(call: &mut Call<'_>) -> Result<(), Refusal> {
+    pop_or_wait(call, End::Min)
+}
+
+fn bzpopmax(call: &mut Call<'_>) -> Result<(), Refusal> {
+    pop_or_wait(call, End::Max)
+}
+
+fn pop_or_wait(call: &mut Call<'_>, end: End) -> Result<(), Refusal> {
+    let last = call.request.len() - 1;
+    let deadline = deadline_of(call.argument(last))?;
+    match first_source(call, 1..last, CollectionType::SortedSet)? {
+        Some((key, found)) => {
+            let members = pop(call, key, SortedSet::of(found), end, 1)?;
+            call.reply.array(1 + 2 * members.len());
+            call.reply.bulk(call.argument(key));
+            for (member, score) in &members {
+                call.reply.bulk(member);
+                call.reply.double(*score);
+            }
+        }
+        None => wait(call, CollectionType::SortedSet, 1..last, deadline),
+    }
+    Ok(())
+}
+
+fn bzmpop(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let pops = Pops::of(call, 2, End::of)?;
+    let deadline = deadline_of(call.argument(1))?;
+    match first_source(call, pops.keys.clone(), CollectionType::SortedSet)? {
+        Some((key, found)) => {
+            let members = pop(call, key, SortedSet::of(found), pops.end, pops.count)?;
+            answer_nested(call, key, &members);
+        }
+        None => wait(call, CollectionType::SortedSet, pops.keys, deadline),
+    }
     Ok(())
 }

@@ -106,7 +106,7 @@ pub(crate) fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_
         return;
     }
     match permission::admit(&request, client.session) {
-        Ok(_) => match begin_collections(client, entry) {
+        Ok(_) => match begin_collections(client, entry, &request) {
             Ok(()) => client.answer(entry, request, output),
             Err(refusal) => client.refuse(refusal, &request, output),
         },
@@ -115,8 +115,8 @@ pub(crate) fn execute(client: &mut Client<'_>, entry: Entry, request: Request<'_
 }
 
 /// Creates the tree of collections if the request needs it.
-fn begin_collections(client: &mut Client<'_>, entry: Entry) -> Result<(), Refusal> {
-    if !client.shared.needs_collections(entry, client.session) {
+fn begin_collections(client: &mut Client<'_>, entry: Entry, request: &Request<'_>) -> Result<(), Refusal> {
+    if !client.shared.needs_collections(entry, request, client.session) {
         return Ok(());
     }
     client.session.wants_collections = false;

@@ -177,8 +177,6 @@ fn needed_elements(entry: Entry, request: &Request<'_>) -> u64 {
     };
     let is_by_rank = index_of("byscore").or_else(|| index_of("bylex")).is_none();
     let needed = match entry.command.name {
-        "zpopmin" | "zpopmax" => Some(number(2).map_or(1, i64::unsigned_abs)),
-        "zmpop" => Some(index_of("count").map_or(Some(1), |at| number(at + 1)).map_or(1, i64::unsigned_abs)),
         "zrange" | "zrevrange" if is_by_rank => ranks(),
         _ => limit(),
     };

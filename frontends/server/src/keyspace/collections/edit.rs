@@ -16,12 +16,14 @@ pub(crate) struct Edit<'a> {
     before: Option<Record>,
     /// The new values; `None` for a removed element.
     elements: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Elements of a new collection are stored already.
+    is_ahead: bool,
 }
 
 impl<'a> Edit<'a> {
     pub(super) fn of(collection: Collection<'a>, is_new: bool) -> Edit<'a> {
         let before = (!is_new).then_some(collection.record);
-        Edit { collection, before, elements: BTreeMap::new() }
+        Edit { collection, before, elements: BTreeMap::new(), is_ahead: false }
     }
 
     /// Returns the record after the changes so far, whose count and ends may be changed.
@@ -33,8 +35,8 @@ impl<'a> Edit<'a> {
     pub(crate) fn get(&self, element: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
         match (self.elements.get(element), self.before) {
             (Some(changed), _) => Ok(changed.clone()),
-            (None, None) => Ok(None),
-            (None, Some(_)) => self.collection.get(element),
+            (None, None) if !self.is_ahead => Ok(None),
+            (None, _) => self.collection.get(element),
         }
     }
 
@@ -42,8 +44,8 @@ impl<'a> Edit<'a> {
     pub(crate) fn contains(&self, element: &[u8]) -> Result<bool, Refusal> {
         match (self.elements.get(element), self.before) {
             (Some(changed), _) => Ok(changed.is_some()),
-            (None, None) => Ok(false),
-            (None, Some(_)) => self.collection.contains(element),
+            (None, None) if !self.is_ahead => Ok(false),
+            (None, _) => self.collection.contains(element),
         }
     }
 
@@ -99,9 +101,29 @@ impl<'a> Edit<'a> {
         changes.write(items)
     }
 
+    /// Step 7: writes the elements so far of a new collection, with a row that calls them dead until the record is
+    /// written. The background does not run.
+    pub(super) fn write_ahead(&mut self) -> Result<(), Refusal> {
+        let (view, mut changes) = (self.collection.view, Changes::default());
+        if !self.is_ahead {
+            changes.put(view.layout.dead(self.collection.record.id), Vec::new(), Expiry::NEVER);
+        }
+        for (element, value) in std::mem::take(&mut self.elements) {
+            changes.put(self.collection.element_key(&element), value.unwrap_or_default(), Expiry::NEVER);
+        }
+        changes.write(view.items)?;
+        self.is_ahead = true;
+        Ok(())
+    }
+
+    /// Gives a new collection an expiry.
+    pub(crate) fn expire(&mut self, expiry: Expiry) {
+        self.collection.expiry = expiry;
+    }
+
     /// Adds the change to others, which are written in one step.
     pub(crate) fn finish(self, changes: &mut Changes) -> Result<(), Refusal> {
-        let Edit { collection, before, elements } = self;
+        let Edit { collection, before, elements, is_ahead } = self;
         let (record, view) = (collection.record, collection.view);
         if before.is_none() && record.count == 0 {
             return Ok(());
@@ -116,10 +138,13 @@ impl<'a> Edit<'a> {
         if record.count == 0 {
             changes.delete(collection.record_key());
             collection.forget_due(changes);
-        } else if before != Some(record) {
-            if before.is_none() {
-                view.note_use()?;
+        } else if before.is_none() {
+            view.note_use()?;
+            collection.put_record(changes);
+            if is_ahead {
+                changes.delete(view.layout.dead(record.id));
             }
+        } else if before != Some(record) {
             changes.put(collection.record_key(), record.bytes(), collection.expiry);
         }
         Ok(())

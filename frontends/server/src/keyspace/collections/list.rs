@@ -211,6 +211,14 @@ impl<'a> ListEdit<'a> {
         ListEdit(edit)
     }
 
+    pub(super) fn inner(&mut self) -> &mut Edit<'a> {
+        &mut self.0
+    }
+
+    pub(super) fn into_inner(self) -> Edit<'a> {
+        self.0
+    }
+
     pub(crate) fn len(&mut self) -> u64 {
         self.0.record().count
     }

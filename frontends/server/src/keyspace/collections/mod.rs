@@ -16,6 +16,13 @@
 //! | 5 delete elements of a dead collection | fewer of its elements, and its row |
 //! | 6 delete the row of a dead collection that has no elements, or of an emptied database without records | all done |
 //!
+//! | step of a loader, for a large collection | a crash after it leaves |
+//! |---|---|
+//! | 7 batches of its elements, the first with the row of a dead collection | what step 5 deletes |
+//! | 8 one batch: the last elements and the record; the row goes | all of it done |
+//!
+//! A loader ([`Import`](crate::Import)) has the store for itself, so steps 3 to 6 are not done while it runs.
+//!
 //! # Concurrency
 //! A command of an event loop locks its keys ([`Locks`]) once the tree exists, those on strings included. A command
 //! with exclusive access, and one in the background, has its keys alone. Step 3 has a lane of the gate and the lock of
@@ -27,6 +34,8 @@
 
 mod collection;
 mod edit;
+mod encode;
+mod fill;
 pub(crate) mod layout;
 pub(crate) mod list;
 mod locks;
@@ -46,6 +55,7 @@ use parking_lot::Mutex;
 use crate::errors::{FixedError, Refusal};
 pub(crate) use collection::Collection;
 pub(crate) use edit::Edit;
+pub(crate) use fill::Filling;
 use layout::{Layout, TREE};
 pub(crate) use locks::{Locked, Locks};
 pub(crate) use reclaim::Reclaim;

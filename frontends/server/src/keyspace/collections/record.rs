@@ -1,5 +1,7 @@
 //! The record of a collection: what its key holds (`docs/format/collections.md`).
 
+use rdb::Kind;
+
 /// The type of a collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -13,6 +15,27 @@ pub(crate) enum CollectionType {
 impl CollectionType {
     const ALL: [CollectionType; 4] =
         [CollectionType::Hash, CollectionType::Set, CollectionType::List, CollectionType::SortedSet];
+
+    /// Returns the type of a dumped value; `None` for a string.
+    pub(crate) fn of_dumped(kind: Kind) -> Option<CollectionType> {
+        match kind {
+            Kind::String => None,
+            Kind::Hash => Some(CollectionType::Hash),
+            Kind::Set => Some(CollectionType::Set),
+            Kind::List => Some(CollectionType::List),
+            Kind::SortedSet => Some(CollectionType::SortedSet),
+        }
+    }
+
+    /// Returns the type in dumps.
+    pub(crate) fn dumped(self) -> Kind {
+        match self {
+            CollectionType::Hash => Kind::Hash,
+            CollectionType::Set => Kind::Set,
+            CollectionType::List => Kind::List,
+            CollectionType::SortedSet => Kind::SortedSet,
+        }
+    }
 
     /// Returns the name in replies of `TYPE`.
     pub(crate) fn name(self) -> &'static str {

@@ -30,6 +30,11 @@ impl<'a> SortedSet<'a> {
         SortedSet(collection)
     }
 
+    /// Returns all members in the order of scores.
+    pub(crate) fn all(&self) -> Result<impl Iterator<Item = Result<Scored, Refusal>> + use<'a>, Refusal> {
+        self.range(&everything(), false)
+    }
+
     /// Returns the number of members.
     pub(crate) fn len(&self) -> u64 {
         self.0.len()
@@ -96,6 +101,14 @@ impl<'a> SortedSetEdit<'a> {
     /// Wraps a change of a collection of this type.
     pub(crate) fn of(edit: Edit<'a>) -> SortedSetEdit<'a> {
         SortedSetEdit(edit)
+    }
+
+    pub(super) fn inner(&mut self) -> &mut Edit<'a> {
+        &mut self.0
+    }
+
+    pub(super) fn into_inner(self) -> Edit<'a> {
+        self.0
     }
 
     /// Returns the score of a member after the changes so far.

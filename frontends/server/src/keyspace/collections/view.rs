@@ -92,6 +92,12 @@ impl<'a> View<'a> {
         self.items.count(self.ordered()?, self.layout.records(self.namespace.id()))
     }
 
+    /// Returns the keys of all collections in their order.
+    pub(crate) fn keys(self) -> Result<impl Iterator<Item = Result<Vec<u8>, Refusal>> + use<'a>, Refusal> {
+        let records = self.items.range(self.ordered()?, self.layout.records(self.namespace.id()), false)?;
+        Ok(records.map(move |item| Ok(self.key_of(&item?.0).unwrap_or_default().to_vec())))
+    }
+
     /// Deletes all collections, whose elements are deleted in the background.
     pub(crate) fn delete_all(self, changes: &mut Changes) -> Result<(), Refusal> {
         let records = self.layout.records(self.namespace.id());

@@ -1,5 +1,7 @@
 //! `hikv dump`.
 
+mod rdb;
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use crate::opening;
 use crate::output::Output;
 use crate::skipped::Skipped;
 
-/// Write all items as text or as a binary dump, in no particular order
+/// Write all items as text, as a binary dump or as a dump.rdb of Redis, in no particular order
 ///
 /// Verifies every checksum, and that a lookup of each key finds its item. FILE is replaced only once the dump is
 /// complete: after an error or a signal the previous file is unchanged. Text begins and ends with a line by which
@@ -50,11 +52,7 @@ pub(crate) struct Dump {
 impl Dump {
     pub(super) fn run(self) -> Result<(), Failure> {
         let format = self.format()?;
-        if format == FileFormat::Hikv && self.tree.is_named() {
-            return Err(Failure::Error(
-                "a dump of format hikv has all trees; give --format tsv, csv or jsonl with --tree".into(),
-            ));
-        }
+        self.refuse_with(format)?;
         let options = Options::new().read_only(true).tuning(|tuning| tuning.skip_damaged(self.skip_damaged));
         let store = opening::open(&self.memory.options(options), &self.dir)?;
         // Some engines count items by a walk, which fails at damage. The dump then reports the damage.
@@ -68,6 +66,10 @@ impl Dump {
             None => Listing::begin("dumped", total, every)?,
         };
         let skipped = match format {
+            FileFormat::Rdb => {
+                self.write_rdb(&store, listing)?;
+                Skipped::default()
+            }
             FileFormat::Text(format) => {
                 if !self.bare {
                     listing.write(|out| format.begin(out));
@@ -118,6 +120,23 @@ impl Dump {
         };
         shown.map_err(|error| self.stopped_by(&error))?;
         Ok(skipped)
+    }
+
+    /// Refuses options that the format does not have.
+    fn refuse_with(&self, format: FileFormat) -> Result<(), Failure> {
+        let what = match format {
+            FileFormat::Hikv if self.tree.is_named() => {
+                "a dump of format hikv has all trees; give --format tsv, csv or jsonl with --tree"
+            }
+            FileFormat::Rdb if self.tree.is_named() => {
+                "a dump of format rdb has the databases of hikv serve; give --format tsv, csv or jsonl with --tree"
+            }
+            FileFormat::Rdb if self.skip_damaged => {
+                "a dump of format rdb skips nothing; repair the store first, or give another format with --skip-damaged"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Error(what.into()))
     }
 
     fn stopped_by(&self, error: &Error) -> Failure {
