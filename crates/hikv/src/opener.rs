@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use engine::{Engine, Worker};
 use pmem_os::ForkGuard;
+use uuid::Uuid;
 
+use crate::file_names::Locks;
 use crate::files::{self, Opened};
 use crate::files_status::Files;
 use crate::handles::Handle;
 use crate::memory::MemoryLimit;
 use crate::opening::Progress;
+use crate::stats::Identity;
 use crate::store::Inner;
 use crate::tree::Keyspace;
 use crate::trees::Trees;
@@ -99,6 +102,14 @@ impl<'a> Opener<'a> {
 }
 
 impl Options {
+    /// Opens the store of an engine that the caller has made, on a simulated medium for example. The directory `dir`
+    /// stands for its files; its clock is the engine's.
+    #[doc(hidden)]
+    pub fn open_engine(&self, dir: &Path, engine: Arc<dyn Engine>) -> Result<Store, OpenError> {
+        let identity = Identity::of_simulation().with_uuid(Uuid::from_bytes(engine.uuid()));
+        Opener::new(dir, self).start(|_, _| Ok(Opened { engine, identity, journal: None, locks: Locks::default() }))
+    }
+
     /// Opens the store at `path`, a directory or a DAX device.
     ///
     /// # Errors

@@ -44,6 +44,12 @@ impl Identity {
         }
     }
 
+    /// Returns the properties of a store whose engine the caller has made.
+    pub(crate) fn of_simulation() -> Identity {
+        let durability_why = "the medium is simulated";
+        Identity { uuid: Uuid::nil(), medium: "simulated", durability: Durability::Process, durability_why }
+    }
+
     pub(crate) fn uuid(&self) -> [u8; 16] {
         self.uuid.into_bytes()
     }

@@ -13,6 +13,7 @@ use crate::clients::session::{Receipt, Session};
 use crate::clients::{Peer, Place, Record};
 use crate::connections::buffers::Buffers;
 use crate::connections::output::Output;
+use crate::errors::Refusal;
 use crate::execution::background::job::{BackgroundJob, JobThread};
 use crate::execution::background::{self, BackgroundJobs};
 use crate::execution::claims::Claim;
@@ -22,7 +23,7 @@ use crate::execution::pipeline::Pipeline;
 use crate::execution::worker::Worker;
 use crate::shared::Shared;
 use crate::telemetry::EventCounts;
-use crate::{Config, Server, StopHandle};
+use crate::{Config, Prepared, Server, StopHandle, reclaimer};
 
 /// A server that is called instead of connected to.
 pub struct InProcess {
@@ -39,6 +40,27 @@ impl InProcess {
     pub fn new(store: Store, config: Config) -> io::Result<InProcess> {
         let server = Server::bind(store, config, StopHandle::new())?;
         Ok(InProcess { server, buffers: Buffers::default(), client_count: 0 })
+    }
+
+    /// Like [`InProcess::new`], for a server that reclaims dead elements only by [`InProcess::reclaim`].
+    ///
+    /// # Errors
+    /// As for [`InProcess::new`].
+    pub fn without_background(store: Store, config: Config) -> io::Result<InProcess> {
+        let server = Server::without_reclaimer(store, Prepared::of(config)?, StopHandle::new())?;
+        Ok(InProcess { server, buffers: Buffers::default(), client_count: 0 })
+    }
+
+    /// Deletes the elements of deleted collections, and of those that have expired at this time, in milliseconds since
+    /// the Unix epoch.
+    ///
+    /// # Errors
+    /// The text of an error of the store.
+    pub fn reclaim(&self, now_ms: u64) -> io::Result<()> {
+        let shared = self.server.shared();
+        let refused = |refusal: Refusal| io::Error::other(String::from_utf8_lossy(&refusal.text()).into_owned());
+        // The lane after that of the only loop.
+        reclaimer::pass(shared, shared.telemetry.loops.len(), now_ms).map_err(refused)
     }
 
     /// Returns the bytes that a new client receives which sends `input` and disconnects.

@@ -4,6 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use hikv::Clock;
+
 use crate::errors::Refusal;
 use crate::shared::Shared;
 
@@ -22,7 +24,7 @@ impl Reclaimer {
                 let collections = &shared.keyspace.collections;
                 while collections.wake.await_pass(collections.exist()) {
                     // What fails is tried again in the next pass; commands report the error of the store.
-                    let _ = pass(&shared, lane);
+                    let _ = pass(&shared, lane, Clock::default().now_ms());
                 }
             }
         })?;
@@ -37,13 +39,13 @@ impl Drop for Reclaimer {
     }
 }
 
-/// Deletes everything that is dead now.
-fn pass(shared: &Shared, lane: usize) -> Result<(), Refusal> {
+/// Deletes everything that is dead at this time, in milliseconds since the Unix epoch.
+pub(crate) fn pass(shared: &Shared, lane: usize, now_ms: u64) -> Result<(), Refusal> {
     let keyspace = &shared.keyspace;
     let Some(reclaim) = keyspace.reclaim() else { return Ok(()) };
     let is_stopped = || keyspace.collections.wake.is_stopped();
     // This waits until keys are in order, so that what follows does not.
-    let due_now = reclaim.due()?;
+    let due_now = reclaim.due(now_ms)?;
     if keyspace.collections.wake.may_have_lost() {
         let _pass = shared.gate.pass(lane);
         // The command may be a transaction, which swaps databases.

@@ -43,7 +43,8 @@ pub struct Server {
     shared: Arc<Shared>,
     background: Arc<BackgroundJobs>,
     loops: Vec<EventLoop>,
-    _reclaimer: Reclaimer,
+    /// Ends its thread when the server is dropped.
+    reclaimer: Option<Reclaimer>,
     _expiry_reports: ExpiryReports,
 }
 
@@ -63,6 +64,14 @@ impl Server {
     /// An address on which it can no longer listen; a request for order from a store without; a poller that the
     /// operating system refuses.
     pub fn on(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
+        let mut server = Server::without_reclaimer(store, prepared, stop)?;
+        // The lane after those of the loops.
+        server.reclaimer = Some(Reclaimer::start(&server.shared, server.loops.len())?);
+        Ok(server)
+    }
+
+    /// Creates a server without the thread that deletes dead elements.
+    pub(crate) fn without_reclaimer(store: Store, prepared: Prepared, stop: StopHandle) -> io::Result<Server> {
         panics::watch();
         let Prepared { config, acl, certificates, bound, tls_bound, unix_bound } = prepared;
         let (listeners, tls_listeners) = (listen::at(bound)?, listen::at(tls_bound)?);
@@ -103,15 +112,14 @@ impl Server {
         hikv::FrontEnd::of(&shared.keyspace.store).set_user_of_stored_keys(Arc::<Shared>::downgrade(&shared));
         shared.adopt_catalog();
         let telling = ExpiryReports::start(&shared).map_err(io::Error::other)?;
-        let reclaimer = Reclaimer::start(&shared, loop_count)?;
         let background = Arc::new(BackgroundJobs::default());
         let handshake_max = config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max);
         let times = Times { drain_max: config.drain_max, handshake_max };
         let event_loop =
             |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&background)), times, ends);
         let loops = polls.into_iter().zip(messages).enumerate().map(event_loop).collect();
-        let (_reclaimer, _expiry_reports) = (reclaimer, telling);
-        Ok(Server { listeners, tls_listeners, unix_listener, shared, background, loops, _reclaimer, _expiry_reports })
+        let (reclaimer, _expiry_reports) = (None, telling);
+        Ok(Server { listeners, tls_listeners, unix_listener, shared, background, loops, reclaimer, _expiry_reports })
     }
 
     /// Returns the listening addresses without TLS.

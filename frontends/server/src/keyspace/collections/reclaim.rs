@@ -4,7 +4,7 @@
 use std::ops::Bound;
 
 use catalog::{DatabaseIds, TreeId};
-use hikv::{Clock, Expiry, FrontEnd, Item};
+use hikv::{Expiry, FrontEnd, Item};
 
 use super::view::{Changes, View};
 use super::{Collection, Record};
@@ -60,9 +60,10 @@ impl<'a> Reclaim<'a> {
         Ok(())
     }
 
-    /// Returns rows of collections whose time has come, with their owners.
-    pub(crate) fn due(&self) -> Result<Vec<Item>, Refusal> {
-        self.read(self.0.layout.due_until(Clock::default().now_ms()), DUE_COUNT_MAX)
+    /// Returns rows of collections whose time has come, with their owners; the time is in milliseconds since the Unix
+    /// epoch.
+    pub(crate) fn due(&self, now_ms: u64) -> Result<Vec<Item>, Refusal> {
+        self.read(self.0.layout.due_until(now_ms), DUE_COUNT_MAX)
     }
 
     /// Step 3: marks a collection as dead whose time has come. The caller has a lane of the gate.
