@@ -32,7 +32,7 @@ pub use served::STORES_VARIABLE;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("acl_rules", acl_rules),
     ("c_batches", c_batches),
     ("commands", commands),
