@@ -9,7 +9,7 @@ use hikv::{EngineKind, Expiry, Snapshot, Store};
 
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 
-const TREE: &str = "hikv:collections";
+pub(crate) const TREE: &str = "hikv:collections";
 
 /// Returns the number of keys that the store has for collections, and waits until it is this one.
 fn await_items(server: &TestServer, wanted: u64) {
@@ -278,6 +278,12 @@ impl Shown {
         };
         tree.for_each_with_expiry(each).expect("it is read");
         shown
+    }
+
+    /// Returns the number of elements without a record.
+    pub(crate) fn dead_elements(&self) -> u64 {
+        let dead = self.element_counts.iter().filter(|(id, _)| !self.records.contains_key(*id));
+        dead.map(|(_, count)| count).sum()
     }
 
     /// Returns what is wrong.

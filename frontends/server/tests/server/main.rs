@@ -17,6 +17,7 @@ mod durable;
 mod engines;
 mod exec;
 mod hashes;
+mod imports;
 mod keys;
 mod killed;
 mod limits;
