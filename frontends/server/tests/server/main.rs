@@ -18,6 +18,7 @@ mod durable;
 mod engines;
 mod exec;
 mod hashes;
+mod imports;
 mod keys;
 mod killed;
 mod limits;
