@@ -110,6 +110,10 @@ impl Operation {
         matches!(self, Operation::Scan | Operation::TakeFirst)
     }
 
+    fn is_transaction(self) -> bool {
+        matches!(self, Operation::Transact | Operation::TransactRead | Operation::TakeFirst)
+    }
+
     fn is_in_tree(self) -> bool {
         matches!(self, Operation::TreeGet | Operation::TreeUpdate)
     }
@@ -186,7 +190,10 @@ impl Loop {
     /// Loads the store, warms up, and runs the loop between two marks.
     pub(crate) fn run(&self, operation: Operation) -> Result<(), Failure> {
         let dir = tempfile::Builder::new().prefix("hikv-budgets-").tempdir_in(&self.dir)?;
-        let store = self.options.open(dir.path().join("store"))?;
+        // Single steps take so long that the background would check the store's files and free space within each
+        // transaction. Without it, the calling thread frees space.
+        let options = self.options.clone().background(!operation.is_transaction());
+        let store = options.open(dir.path().join("store"))?;
         let mut value = vec![0; self.value_bytes];
         let tree = if operation.is_in_tree() { Some(store.tree("tree")?) } else { None };
         let loaded = tree.as_ref().unwrap_or(&store);

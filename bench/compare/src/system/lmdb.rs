@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 
 use bench::{Need, Subject};
 use heed::types::Bytes;
-use heed::{Database, Env, EnvFlags, EnvOpenOptions};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn};
 
 use super::{Opening, copy_out};
 use crate::cell::Level;
@@ -39,6 +39,20 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Lmdb, Error> {
     let items = environment.create_database(&mut making, None)?;
     making.commit()?;
     Ok(Lmdb { environment, items })
+}
+
+impl Lmdb {
+    fn read(
+        &self,
+        transaction: &RoTxn<'_>,
+        keys: [&[u8]; 2],
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        for (place, key) in keys.into_iter().enumerate() {
+            self.items.get(transaction, key)?.into_iter().for_each(|value| found(place, value));
+        }
+        Ok(())
+    }
 }
 
 impl Subject for Lmdb {
@@ -82,6 +96,28 @@ impl Subject for Lmdb {
             }
         }
         Ok(())
+    }
+
+    fn transact(
+        &self,
+        keys: [&[u8]; 2],
+        values: Option<[&[u8]; 2]>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        let Some(values) = values else { return self.read(&*self.environment.read_txn()?, keys, found) };
+        let mut transaction = self.environment.write_txn()?;
+        self.read(&transaction, keys, &mut found)?;
+        keys.iter().zip(values).try_for_each(|(key, value)| self.items.put(&mut transaction, key, value))?;
+        Ok(transaction.commit()?)
+    }
+
+    fn take_first(&self) -> Result<Option<Vec<u8>>, Error> {
+        let mut transaction = self.environment.write_txn()?;
+        let first = self.items.first(&transaction)?.map(|(key, _)| key.to_vec());
+        let Some(key) = first else { return Ok(None) };
+        self.items.delete(&mut transaction, &key)?;
+        transaction.commit()?;
+        Ok(Some(key))
     }
 
     fn close(self) -> Result<(), Error> {

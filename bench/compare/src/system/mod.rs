@@ -13,6 +13,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use ::hikv::EngineKind;
+#[cfg(feature = "rocksdb")]
+use bench::Need;
 use bench::{Records, Subject};
 
 use crate::cell::{Cell, Level};
@@ -121,6 +123,8 @@ impl System {
         let lacks_order = matches!(self, System::Ours(EngineKind::RewoHash) | System::OursTmpfs(EngineKind::RewoHash));
         match self {
             System::Disk => cell.workload.needs().is_empty(),
+            #[cfg(feature = "rocksdb")]
+            System::Rocksdb if cell.workload.needs().contains(&Need::Transactions) => false,
             _ if lacks_order && cell.workload.is_ordered() => false,
             _ => cell.level != Level::Power || !self.is_in_memory(),
         }

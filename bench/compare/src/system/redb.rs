@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ::redb::{Database, Durability, ReadableDatabase, Table, TableDefinition};
+use ::redb::{Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use bench::{Need, Subject};
 
 use super::{Opening, copy_out};
@@ -85,6 +85,35 @@ impl Subject for Redb {
             }
         }
         Ok(())
+    }
+
+    fn transact(
+        &self,
+        keys: [&[u8]; 2],
+        values: Option<[&[u8]; 2]>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), Error> {
+        fn read(
+            table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+            keys: [&[u8]; 2],
+            found: &mut impl FnMut(usize, &[u8]),
+        ) -> Result<(), Error> {
+            for (place, key) in keys.into_iter().enumerate() {
+                table.get(key)?.iter().for_each(|value| found(place, value.value()));
+            }
+            Ok(())
+        }
+        let Some(values) = values else {
+            return read(&self.store.begin_read()?.open_table(ITEMS)?, keys, &mut found);
+        };
+        self.write(self.durability, |table| {
+            read(table, keys, &mut found)?;
+            keys.iter().zip(values).try_for_each(|(key, value)| Ok(table.insert(*key, value).map(drop)?))
+        })
+    }
+
+    fn take_first(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.write(self.durability, |table| Ok(table.pop_first()?.map(|(key, _)| key.value().to_vec())))
     }
 
     fn close(self) -> Result<(), Error> {

@@ -41,8 +41,9 @@ impl Subject for RocksDb {
         "rocksdb".into()
     }
 
-    fn offers(&self, _need: Need) -> bool {
-        true
+    /// A database of this kind has no transactions.
+    fn offers(&self, need: Need) -> bool {
+        need != Need::Transactions
     }
 
     fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Error> {
