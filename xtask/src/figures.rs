@@ -22,21 +22,37 @@ pub(crate) fn measure(words: &[&str]) -> Result<(), Failure> {
         ["--features", names, ref rest @ ..] => (Some(names), rest),
         _ => (None, words),
     };
-    run(Command::new(build(features)?).args(words))
+    // Exact counts need no optimised build, which takes longer.
+    let profile = if words.first() == Some(&"slice") { Profile::Dev } else { Profile::Release };
+    run(Command::new(build(features, profile)?).args(words))
+}
+
+/// Cargo's profile of a build.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Profile {
+    Dev,
+    Release,
 }
 
 /// Builds the program with RocksDB and returns its path.
 pub(crate) fn with_rocksdb() -> Result<PathBuf, Failure> {
-    build(Some(WITH_ROCKSDB))
+    build(Some(WITH_ROCKSDB), Profile::Release)
 }
 
 /// Builds the program and returns its path. Links Debian's RocksDB if it is installed: it is older than the crate's
 /// own, but saves half an hour of compiling.
-fn build(features: Option<&str>) -> Result<PathBuf, Failure> {
+fn build(features: Option<&str>, profile: Profile) -> Result<PathBuf, Failure> {
     let own = || Ok::<_, Failure>(root()?.join("bench/figures/target"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, |target| Ok(target.into()))?;
     let mut command = cargo();
-    command.args(["rustc", "--quiet", "--release", "--manifest-path", "bench/figures/Cargo.toml"]);
+    command.args(["rustc", "--quiet", "--manifest-path", "bench/figures/Cargo.toml"]);
+    let folder = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => {
+            command.arg("--release");
+            "release"
+        }
+    };
     command.args(["--bin", PROGRAM, "--target-dir"]).arg(&target);
     if let Some(names) = features {
         command.args(["--features", names]);
@@ -47,5 +63,5 @@ fn build(features: Option<&str>) -> Result<PathBuf, Failure> {
         command.env("ROCKSDB_LIB_DIR", ROCKSDB).args(["--", &format!("-Clink-arg=-Wl,--defsym={LACKED}=main")]);
     }
     run(&mut command)?;
-    Ok(target.join("release").join(PROGRAM))
+    Ok(target.join(folder).join(PROGRAM))
 }

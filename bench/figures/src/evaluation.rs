@@ -1,158 +1,209 @@
-//! The evaluation: every claim of the papers with its verdict, as a page of Markdown made from saved measurements.
-//!
-//! A claim is a ratio. It agrees if the measured range comes within [`TOLERANCE`] of the printed one. Otherwise it has
-//! the same sign if the same system is ahead, and contradicts the paper if not: then the page needs the cause.
+//! The evaluation: every claim of the papers with its verdict, as a page of Markdown made from saved measurements, with
+//! plots next to it.
 
 use std::fmt::Write;
-use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind};
+use std::fs;
 use std::path::Path;
 
-use crate::Error;
 use crate::machine::Machine;
 use crate::page::range;
-use crate::paper::{Claim, PAPERS, Paper};
+use crate::paper::{Figure, PAPERS, Paper};
 use crate::point::Points;
+use crate::runs::Runs;
+use crate::verdict::Verdict;
+use crate::{Error, plot};
 
-/// Rounds and machines differ by about this much.
-const TOLERANCE: f64 = 1.15;
 /// The generated part of the page lies between these lines.
 const BEGIN: &str = "<!-- generated: begin -->\n";
 const END: &str = "<!-- generated: end -->\n";
+/// The directory of the plots, next to the page.
+const PICTURES: &str = "pictures";
 
-/// The relation of a measurement to a claim.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
-    Agrees,
-    SameSign,
-    Contradicts,
-    NotMeasured,
+/// The reason why a model predicts nothing.
+const NO_SERVICES: &str = "too few cores, and the model's service times are not in these runs";
+
+/// A page in the making.
+#[derive(Default)]
+struct Evaluation {
+    tables: String,
+    /// Contradicted claims without a cause.
+    missing: Vec<String>,
+    /// The plots: file name and content.
+    pictures: Vec<(String, String)>,
 }
 
-impl Verdict {
-    const ALL: [Verdict; 4] = [Verdict::Agrees, Verdict::SameSign, Verdict::Contradicts, Verdict::NotMeasured];
-
-    fn of(claim: &Claim, found: Option<(f64, f64)>) -> Verdict {
-        let Some((least, most)) = found else { return Verdict::NotMeasured };
-        if most * TOLERANCE >= claim.least && least <= claim.most * TOLERANCE {
-            return Verdict::Agrees;
-        }
-        // Of a claim without a number, the lower bound says which system is ahead.
-        let printed =
-            if claim.most.is_infinite() { claim.least * TOLERANCE } else { (claim.least * claim.most).sqrt() };
-        let is_ahead = |ratio: f64| ratio > 1.0;
-        if is_ahead((least * most).sqrt()) == is_ahead(printed) { Verdict::SameSign } else { Verdict::Contradicts }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Verdict::Agrees => "agrees",
-            Verdict::SameSign => "same sign",
-            Verdict::Contradicts => "contradicts",
-            Verdict::NotMeasured => "not measured",
-        }
-    }
-}
-
-/// Replaces the generated part of the page at `page` by the verdicts on the measurements in `out`.
+/// Replaces the generated part of a page by the verdicts on the measurements in `out`, and writes the plots.
 pub(crate) fn write(page: &Path, out: &Path) -> Result<(), Error> {
     let text = fs::read_to_string(page).map_err(|error| format!("{}: {error}", page.display()))?;
     let parts = text.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
     let (head, tail) =
         parts.ok_or_else(|| format!("{}: the lines {BEGIN:?} and {END:?} are missing", page.display()))?;
-    fs::write(page, format!("{head}{BEGIN}\n{}\n{END}{tail}", generated(out)?))?;
+    let mut evaluation = Evaluation::default();
+    let summary = evaluation.add_all(out)?;
+    if !evaluation.missing.is_empty() {
+        return Err(format!("contradicted without a cause:\n{}", evaluation.missing.join("\n")).into());
+    }
+    fs::write(page, format!("{head}{BEGIN}\n{summary}{}\n{END}{tail}", evaluation.tables))?;
+    let dir = page.parent().unwrap_or(Path::new("")).join(PICTURES);
+    fs::create_dir_all(&dir)?;
+    for (name, svg) in evaluation.pictures {
+        fs::write(dir.join(name), svg)?;
+    }
     Ok(())
 }
 
-fn generated(out: &Path) -> Result<String, Error> {
-    let (mut summary, mut tables, mut missing) = (String::new(), String::new(), Vec::new());
-    summary += "| paper | agrees | same sign | contradicts | not measured |\n|---|---|---|---|---|\n";
-    for paper in PAPERS {
-        let path = out.join(paper.name).with_extension("json");
-        let Some(file) = measurements(&path)? else {
-            writeln!(summary, "| {}: no measurements yet | – | – | – | – |", paper.title)?;
-            continue;
-        };
-        let (machine, points) =
-            Points::read_json(paper, BufReader::new(file)).map_err(|error| format!("{}: {error}", path.display()))?;
-        let verdicts = write_paper(&mut tables, paper, &machine, &points, &mut missing)?;
-        let counts = Verdict::ALL.map(|of| verdicts.iter().filter(|verdict| **verdict == of).count().to_string());
-        writeln!(summary, "| {} | {} |", paper.title, counts.join(" | "))?;
+impl Evaluation {
+    /// Adds every paper; returns the table that counts the verdicts.
+    fn add_all(&mut self, out: &Path) -> Result<String, Error> {
+        let mut summary = String::from("| paper |");
+        let columns = || Verdict::ALL.into_iter().map(Some).chain([None]);
+        columns().for_each(|verdict| summary += &format!(" {} |", verdict.map_or("model", Verdict::name)));
+        summary += &format!("\n|---|{}\n", "---|".repeat(columns().count()));
+        for paper in PAPERS {
+            let runs = Runs::open(paper, &out.join(paper.name).with_extension("json"))?;
+            if runs.points().is_empty() {
+                writeln!(summary, "| {}: no measurements yet |{}", paper.title, " – |".repeat(columns().count()))?;
+                continue;
+            }
+            let verdicts = self.add_paper(paper, &runs)?;
+            let count = |of: Option<Verdict>| verdicts.iter().filter(|verdict| **verdict == of).count();
+            let counts: String = columns().map(|of| format!(" {} |", count(of))).collect();
+            writeln!(summary, "| {} |{counts}", paper.title)?;
+        }
+        Ok(summary)
     }
-    if !missing.is_empty() {
-        return Err(format!("contradicted without a cause:\n{}", missing.join("\n")).into());
-    }
-    Ok(summary + &tables)
-}
 
-/// Opens a paper's measurements; `None` if there are none.
-fn measurements(path: &Path) -> Result<Option<File>, Error> {
-    match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        opened => Ok(Some(opened.map_err(|error| format!("{}: {error}", path.display()))?)),
+    /// Adds a paper; returns its verdicts, and nothing for each claim of the model.
+    fn add_paper(&mut self, paper: &Paper, runs: &Runs) -> Result<Vec<Option<Verdict>>, Error> {
+        write!(self.tables, "\n## {}\n\n", paper.title)?;
+        self.add_runs(paper, runs)?;
+        let (points, mut verdicts) = (runs.points(), Vec::new());
+        for figure in paper.figures.iter().filter(|figure| !figure.claims.is_empty() || points.are_of(figure)) {
+            write!(self.tables, "\n### {}\n", figure.heading())?;
+            verdicts.extend(self.add_claims(paper, figure, &points)?.into_iter().map(Some));
+            self.add_plot(&format!("{}-{}", paper.name, figure.name), figure, &points)?;
+        }
+        let predicted = (paper.predict)(&points);
+        for figure in paper.modelled.iter().filter(|figure| predicted.are_of(figure)) {
+            write!(self.tables, "\n### {}, by a model\n", figure.heading())?;
+            verdicts.extend(self.add_prediction(figure, &points, &predicted)?);
+            self.add_plot(&format!("{}-{}-model", paper.name, figure.name), figure, &predicted)?;
+        }
+        let unmodelled: Vec<&Figure> = paper.modelled.iter().filter(|figure| !predicted.are_of(figure)).collect();
+        if !paper.not_measured.is_empty() {
+            self.tables += "\n### Claims that are not measured\n\n| claim | printed | reason |\n|---|---|---|\n";
+            for (figure, claim) in
+                unmodelled.iter().flat_map(|figure| figure.claims.iter().map(move |claim| (figure, claim)))
+            {
+                let printed = range(claim.least, claim.most);
+                writeln!(self.tables, "| figure {}: {} | {printed} | {NO_SERVICES} |", figure.name, claim.text)?;
+                verdicts.push(Some(Verdict::NotMeasured));
+            }
+            for claim in paper.not_measured {
+                writeln!(self.tables, "| {} | {} | {} |", claim.text, claim.printed, claim.why)?;
+                verdicts.push(Some(Verdict::NotMeasured));
+            }
+        }
+        Ok(verdicts)
     }
-}
 
-/// Writes the tables of a paper; returns the verdicts. Contradicted claims without a cause are added to `missing`.
-fn write_paper(
-    text: &mut String,
-    paper: &Paper,
-    machine: &Machine,
-    points: &Points,
-    missing: &mut Vec<String>,
-) -> Result<Vec<Verdict>, Error> {
-    write!(text, "\n## {}\n\n", paper.title)?;
-    let Machine { command, processor, core_count, dependent_read_ns, load_before, .. } = machine;
-    writeln!(
-        text,
-        "`{command}`; {processor}, {core_count} cores, a dependent read takes {dependent_read_ns:.0} ns, load {load_before:.1} \
-         before the run."
-    )?;
-    let mut verdicts = Vec::new();
-    for figure in paper.figures.iter().filter(|figure| !figure.claims.is_empty()) {
-        write!(text, "\n### {}\n\n", figure.heading())?;
-        *text += "| claim | printed | found | verdict |\n|---|---|---|---|\n";
-        let mut causes = Vec::new();
+    /// Adds the machine and, for each run, its command and figures.
+    fn add_runs(&mut self, paper: &Paper, runs: &Runs) -> Result<(), Error> {
+        let mut machine = String::new();
+        for (run, figures) in runs.with_figures(paper) {
+            let Machine { commit, processor, core_count, dependent_read_ns, load_before, .. } = &run.machine;
+            let this = format!("{processor}, {core_count} cores; a dependent read takes {dependent_read_ns:.0} ns");
+            if this != machine {
+                writeln!(self.tables, "{this}.\n\n| command | commit | load before | figures |\n|---|---|---|---|")?;
+                machine = this;
+            }
+            let commit = if commit.is_empty() { "not recorded" } else { commit };
+            let figures: Vec<_> = figures.iter().map(|figure| figure.name).collect();
+            let command = run.machine.shown_command();
+            writeln!(self.tables, "| `{command}` | {commit} | {load_before:.1} | {} |", figures.join(", "))?;
+        }
+        Ok(())
+    }
+
+    /// Adds the claims about a figure; returns their verdicts.
+    fn add_claims(&mut self, paper: &Paper, figure: &Figure, points: &Points) -> Result<Vec<Verdict>, Error> {
+        let (mut verdicts, mut uncovered) = (Vec::new(), Vec::new());
+        let mut causes = Vec::<(&str, Vec<&str>)>::new();
+        if !figure.claims.is_empty() {
+            self.tables += "\n| claim | printed | found | verdict |\n|---|---|---|---|\n";
+        }
         for claim in figure.claims {
             let found = claim.ratio.found(points);
             let verdict = Verdict::of(claim, found);
             let shown = found.map_or_else(|| "–".to_owned(), |(least, most)| range(least, most));
-            writeln!(text, "| {} | {} | {shown} | {} |", claim.text, range(claim.least, claim.most), verdict.name())?;
-            verdicts.push(verdict);
-            if verdict == Verdict::Contradicts {
-                match paper.causes.iter().find(|(text, _)| *text == claim.text) {
-                    Some(cause) => causes.push(*cause),
-                    None => {
-                        missing.push(format!("{}, figure {}: {}, found {shown}", paper.name, figure.name, claim.text))
-                    }
+            let printed = range(claim.least, claim.most);
+            let lack = paper.lack_of(claim).filter(|_| verdict == Verdict::NotMeasured);
+            let (text, name) = (claim.text, verdict.name());
+            match (verdict, lack) {
+                (Verdict::NotMeasured, None) => uncovered.push(text),
+                (_, lack) => {
+                    let why = lack.map_or_else(String::new, |lack| format!(": {lack}"));
+                    writeln!(self.tables, "| {text} | {printed} | {shown} | {name}{why} |")?;
                 }
             }
+            verdicts.push(verdict);
+            if !verdict.needs_cause() {
+                continue;
+            }
+            match paper.causes.iter().find(|(of, _)| *of == text) {
+                None => self.missing.push(format!("{}, figure {}: {text}, found {shown}", paper.name, figure.name)),
+                Some(&(_, cause)) => match causes.iter_mut().find(|(known, _)| *known == cause) {
+                    Some((_, claims)) => claims.push(text),
+                    None => causes.push((cause, vec![text])),
+                },
+            }
         }
-        for (claim, cause) in causes {
-            write!(text, "\n*{claim}*: {cause}\n")?;
+        if !uncovered.is_empty() {
+            write!(self.tables, "\nThe runs above do not cover: {}.\n", uncovered.join("; "))?;
         }
+        for (cause, claims) in causes {
+            let claims: Vec<_> = claims.into_iter().map(|text| format!("*{text}*")).collect();
+            write!(self.tables, "\n{}: {cause}\n", claims.join("; "))?;
+        }
+        Ok(verdicts)
     }
-    Ok(verdicts)
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::paper::{Of, Ratio};
+    /// Adds the predictions of a figure: on two threads next to the measurement, and the claims.
+    fn add_prediction(
+        &mut self,
+        figure: &Figure,
+        points: &Points,
+        predicted: &Points,
+    ) -> Result<Vec<Option<Verdict>>, Error> {
+        let (first, ns) =
+            (figure.at[0], |points: &Points, workload, system, at| points.median_ns(workload, system, at));
+        write!(self.tables, "\n| K ops/s at {first} {}: measured / model |", figure.axis)?;
+        figure.systems.iter().for_each(|system| self.tables += &format!(" {system} |"));
+        self.tables += &format!("\n|---|{}\n", "---|".repeat(figure.systems.len()));
+        for workload in figure.workloads {
+            write!(self.tables, "| {workload} |")?;
+            for system in figure.systems {
+                let [measured, model] = [points, predicted].map(|of| {
+                    ns(of, workload, system, first).map_or_else(|| "–".to_owned(), |ns| format!("{:.0}", 1e6 / ns))
+                });
+                write!(self.tables, " {measured} / {model} |")?;
+            }
+            self.tables += "\n";
+        }
+        self.tables += "\n| claim | printed | model |\n|---|---|---|\n";
+        for claim in figure.claims {
+            let shown = claim.ratio.found(predicted).map_or_else(|| "–".to_owned(), |(least, most)| range(least, most));
+            writeln!(self.tables, "| {} | {} | {shown} |", claim.text, range(claim.least, claim.most))?;
+        }
+        Ok(vec![None; figure.claims.len()])
+    }
 
-    const NONE: Of = Of { workloads: &[], systems: &[], at: &[] };
-
-    #[test]
-    fn verdict_follows_range_and_sign() {
-        let claim = |least, most| Claim { text: "", least, most, ratio: Ratio { over: NONE, under: NONE } };
-        let verdict = |(least, most): (f64, f64), found| Verdict::of(&claim(least, most), Some(found));
-        assert_eq!(verdict((2.0, 2.0), (1.8, 1.9)), Verdict::Agrees);
-        assert_eq!(verdict((2.0, 2.0), (1.1, 1.2)), Verdict::SameSign);
-        assert_eq!(verdict((2.0, 2.0), (5.0, 6.0)), Verdict::SameSign);
-        assert_eq!(verdict((2.0, 2.0), (0.5, 0.9)), Verdict::Contradicts);
-        assert_eq!(verdict((0.5, 0.5), (1.2, 1.3)), Verdict::Contradicts);
-        assert_eq!(verdict((1.0, f64::INFINITY), (7.0, 9.0)), Verdict::Agrees);
-        assert_eq!(verdict((1.0, f64::INFINITY), (0.5, 0.6)), Verdict::Contradicts);
-        assert_eq!(Verdict::of(&claim(1.0, 2.0), None), Verdict::NotMeasured);
+    fn add_plot(&mut self, name: &str, figure: &Figure, points: &Points) -> Result<(), Error> {
+        let plot = plot::all_in_one(figure, points)?;
+        if let Some(svg) = plot {
+            write!(self.tables, "\n![{}]({PICTURES}/{name}.svg)\n", figure.heading())?;
+            self.pictures.push((format!("{name}.svg"), svg));
+        }
+        Ok(())
     }
 }

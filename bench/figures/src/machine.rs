@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::SystemTime;
 
@@ -18,6 +19,9 @@ const COMMAND: &str =
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) command: String,
+    /// The commit of the measured program, and whether files differed from it; empty if unknown.
+    #[serde(default)]
+    pub(crate) commit: String,
     pub(crate) processor: String,
     pub(crate) core_count: usize,
     pub(crate) kernel: String,
@@ -33,6 +37,20 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// Returns the command without the place of its results.
+    pub(crate) fn shown_command(&self) -> String {
+        let mut words = self.command.split(' ');
+        let mut shown = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "--out" {
+                words.next();
+            } else {
+                shown.push(word);
+            }
+        }
+        shown.join(" ")
+    }
+
     pub(crate) fn probe(dir: &Path) -> Result<Machine, Error> {
         let probe = pmem_os::probe(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
@@ -40,6 +58,7 @@ impl Machine {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         Ok(Machine {
             command: env::args().skip(1).fold(COMMAND.to_owned(), |command, word| command + " " + &word),
+            commit: commit(),
             processor: model.map_or_else(|| env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned()),
             core_count: thread::available_parallelism()?.get(),
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
@@ -50,6 +69,14 @@ impl Machine {
             flush_instruction: probe.flush_instruction.to_owned(),
         })
     }
+}
+
+/// Returns the commit of the working tree that this program was built from; nothing without Git.
+fn commit() -> String {
+    let mut git = Command::new("git");
+    git.args(["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty", "--exclude", "*"]);
+    let described = git.output().ok().filter(|output| output.status.success());
+    described.map_or_else(String::new, |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Returns the system's load average over a minute.

@@ -9,6 +9,8 @@ mod evaluation;
 mod hikv;
 mod ink;
 mod machine;
+mod memory;
+mod model;
 mod page;
 mod paper;
 mod plot;
@@ -18,8 +20,11 @@ mod records;
 mod rewo;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
+mod runs;
+mod slice;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod work;
 
 use std::fs;
@@ -31,8 +36,9 @@ use clap::Parser;
 use clap::builder::RangedU64ValueParser;
 
 use machine::Machine;
-use paper::Paper;
+use paper::{Figure, Paper, Part};
 use point::Points;
+use runs::{Run, Runs};
 
 /// Any error of a system or of the operating system.
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -43,13 +49,17 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 /// was wrong.
 #[derive(Parser, Clone, Debug)]
 struct Arguments {
-    /// The paper; see --list. 'all' measures every paper of which DIR has no measurements
+    /// The paper; see --list. 'all' measures every figure of which DIR has no measurements. 'slice' checks results and
+    /// exact counts of every system at a small size
     paper: Option<String>,
     /// The figures to measure [default: all]
     figures: Vec<String>,
     /// List the papers and their figures
     #[arg(long)]
     list: bool,
+    /// With 'slice': write the counts instead of checking them
+    #[arg(long)]
+    write_counts: bool,
     /// Write the verdicts on all measurements in DIR into this page, without measuring again
     #[arg(long, value_name = "FILE")]
     evaluate: Option<PathBuf>,
@@ -93,7 +103,7 @@ struct Settings {
     #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     rounds: usize,
     /// Added nanoseconds for each 256-byte block that is read and not cached [default: 1.8 times a read of this
-    /// machine's memory, which makes it 2.8x slower]; 0 adds nothing
+    /// machine's memory, which makes it 2.8x slower; in InK's figures: none]; 0 adds nothing
     #[arg(long)]
     read_block_ns: Option<u64>,
     /// Added nanoseconds for each fence in Rewo-Hash's figures
@@ -103,10 +113,15 @@ struct Settings {
     /// the paper]
     #[arg(long)]
     cache_bytes: Option<u64>,
+    /// Exact counts are wanted, and no times.
+    #[arg(skip)]
+    is_counting: bool,
 }
 
 /// Stands for all papers on the command line.
 const ALL: &str = "all";
+/// Stands for the check of results and exact counts.
+const SLICE: &str = "slice";
 
 impl Arguments {
     /// Returns the place of a paper's results.
@@ -139,12 +154,14 @@ fn main() -> ExitCode {
 /// Runs the measurements; returns the number of wrong results.
 fn run(arguments: &Arguments) -> Result<u64, Error> {
     let wrong = match arguments.paper.as_deref().filter(|_| !arguments.list) {
-        Some(ALL) => {
-            let is_measured = |paper: &&&Paper| arguments.path(paper, "json").exists();
-            let papers = paper::PAPERS.iter().filter(|paper| !is_measured(paper));
-            papers.map(|paper| measure(paper, arguments)).sum::<Result<u64, Error>>()?
+        Some(ALL) => measure_all(arguments)?,
+        Some(SLICE) if arguments.write_counts => slice::write(&arguments.settings.dir)?,
+        Some(SLICE) => slice::check(&arguments.settings.dir)?,
+        Some(name) => {
+            let paper = Paper::named(name)?;
+            paper.expect_systems(&arguments.settings.systems)?;
+            measure(paper, &paper.chosen(&arguments.figures)?, Machine::probe(&arguments.settings.dir)?, arguments)?
         }
-        Some(name) => measure(Paper::named(name)?, arguments)?,
         None if arguments.evaluate.is_some() => 0,
         None => {
             paper::list(&mut io::stdout())?;
@@ -155,20 +172,42 @@ fn run(arguments: &Arguments) -> Result<u64, Error> {
     Ok(wrong)
 }
 
-fn measure(paper: &Paper, arguments: &Arguments) -> Result<u64, Error> {
-    let figures = paper.chosen(&arguments.figures)?;
-    paper.expect_systems(&arguments.settings.systems)?;
+/// Measures the parts of every paper's plan of which a figure is not measured yet.
+fn measure_all(arguments: &Arguments) -> Result<u64, Error> {
+    // Later parts would find the load of the earlier ones.
     let machine = Machine::probe(&arguments.settings.dir)?;
+    let mut wrong_count = 0;
+    for paper in paper::PAPERS {
+        for part in paper.plan {
+            let points = Runs::open(paper, &arguments.path(paper, "json"))?.points();
+            let figures = paper.chosen(&part.figures.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())?;
+            if figures.iter().all(|figure| points.are_of(figure)) {
+                continue;
+            }
+            let Part { figures: names, seconds } = part;
+            writeln!(io::stdout(), "{} {}, about {seconds} s", paper.name, names.join(" "))?;
+            wrong_count += measure(paper, &figures, machine.clone(), arguments)?;
+        }
+    }
+    Ok(wrong_count)
+}
+
+/// Measures figures of a paper and saves the points; returns the number of wrong results.
+fn measure(paper: &Paper, figures: &[&'static Figure], machine: Machine, arguments: &Arguments) -> Result<u64, Error> {
     let mut points = Points::default();
-    (paper.run)(&figures, &arguments.settings, &machine, &mut |point| points.add(point))?;
+    (paper.run)(figures, &arguments.settings, &machine, &mut |point| points.add(point))?;
     points.print(&mut io::stdout())?;
+    let wrong_count = points.wrong_count();
     for why in paper.absences() {
         writeln!(io::stdout(), "{why}")?;
     }
     fs::create_dir_all(&arguments.out)?;
-    points.write_json(&machine, &mut fs::File::create(arguments.path(paper, "json"))?)?;
+    let saved = arguments.path(paper, "json");
+    let mut runs = Runs::open(paper, &saved)?;
+    runs.add(Run { machine, points });
+    runs.save(&saved)?;
     let page = arguments.path(paper, "html");
-    fs::write(&page, page::page(paper, &figures, &machine, &points)?)?;
+    fs::write(&page, page::page(paper, &runs)?)?;
     writeln!(io::stdout(), "{}", page.display())?;
-    Ok(points.wrong_count())
+    Ok(wrong_count)
 }

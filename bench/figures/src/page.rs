@@ -5,25 +5,28 @@ use std::fmt::Write;
 use crate::machine::Machine;
 use crate::paper::{Claim, Figure, Paper};
 use crate::point::Points;
+use crate::runs::Runs;
 use crate::{Error, plot};
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}\
 table{border-collapse:collapse}td,th{border:1px solid #bbb;padding:.2rem .6rem;text-align:left}\
 svg{max-width:100%;height:auto}";
 
-/// Returns the page, which refers to nothing outside of it.
-pub(crate) fn page(paper: &Paper, figures: &[&Figure], machine: &Machine, points: &Points) -> Result<String, Error> {
-    let mut page = String::new();
+/// Returns the page of all figures of which something was measured. It refers to nothing outside of it.
+pub(crate) fn page(paper: &Paper, runs: &Runs) -> Result<String, Error> {
+    let (mut page, points) = (String::new(), &runs.points());
     write!(page, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>", escape(paper.title))?;
     write!(page, "<style>{STYLE}</style><h1>{}</h1>", escape(paper.title))?;
-    write_machine(&mut page, machine)?;
+    for (run, _) in runs.with_figures(paper) {
+        write_machine(&mut page, &run.machine)?;
+    }
     for remark in paper.remarks {
         write!(page, "<p>{}</p>", escape(remark))?;
     }
     for why in paper.absences() {
         write!(page, "<p>{}</p>", escape(&why))?;
     }
-    for figure in figures {
+    for figure in paper.figures.iter().filter(|figure| points.are_of(figure)) {
         write!(page, "<h2>{}</h2>", escape(&figure.heading()))?;
         write_claims(&mut page, paper, figure.claims, points)?;
         for workload in figure.workloads {
@@ -36,15 +39,18 @@ pub(crate) fn page(paper: &Paper, figures: &[&Figure], machine: &Machine, points
 }
 
 fn write_machine(page: &mut String, machine: &Machine) -> Result<(), Error> {
-    let Machine { command, processor, core_count, kernel, dependent_read_ns, persist_256_ns, .. } = machine;
+    let Machine { command, commit, processor, core_count, kernel, dependent_read_ns, persist_256_ns, .. } = machine;
     write!(
         page,
-        "<p><code>{}</code></p><p>{}, {core_count} cores, Linux {}; a dependent read takes {dependent_read_ns:.0} ns, a \
-         persist of 256 bytes with {} {persist_256_ns:.0} ns; Unix time {}.</p>",
+        "<p><code>{}</code>, commit {}</p><p>{}, {core_count} cores, Linux {}; a dependent read takes \
+         {dependent_read_ns:.0} ns, a persist of 256 bytes with {} {persist_256_ns:.0} ns; load before the run {:.1}; Unix \
+         time {}.</p>",
         escape(command),
+        if commit.is_empty() { "unknown" } else { commit },
         escape(processor),
         escape(kernel),
         machine.flush_instruction,
+        machine.load_before,
         machine.unix_time_s,
     )?;
     Ok(())
@@ -58,7 +64,7 @@ fn write_claims(page: &mut String, paper: &Paper, claims: &[Claim], points: &Poi
     for claim in claims {
         let found = match claim.ratio.found(points) {
             Some((least, most)) => range(least, most),
-            None if paper.lacks(claim) => "not available".to_owned(),
+            None if paper.lack_of(claim).is_some() => "not available".to_owned(),
             None => "not measured".to_owned(),
         };
         write!(page, "<tr><td>{}<td>{}<td>{found}</tr>", escape(claim.text), range(claim.least, claim.most))?;

@@ -24,9 +24,31 @@ pub(crate) struct Paper {
     /// External programs that some of the systems need.
     pub(crate) programs: &'static [Program],
     pub(crate) figures: &'static [Figure],
+    /// Figures that a model draws, which [`Paper::predict`] computes from the measurements.
+    pub(crate) modelled: &'static [Figure],
+    pub(crate) predict: fn(&Points) -> Points,
+    /// The remaining claims, and why they are not measured.
+    pub(crate) not_measured: &'static [NotMeasured],
+    /// The parts of a run of everything; an interrupted one goes on with the next part.
+    pub(crate) plan: &'static [Part],
     /// The causes of measurements that contradict claims, by the claim's text.
     pub(crate) causes: &'static [(&'static str, &'static str)],
     pub(crate) run: Run,
+}
+
+/// Figures that are measured together.
+pub(crate) struct Part {
+    pub(crate) figures: &'static [&'static str],
+    /// The time that they take on two cores, with RocksDB.
+    pub(crate) seconds: u32,
+}
+
+/// A claim that is not measured.
+pub(crate) struct NotMeasured {
+    /// The claim, with its figure.
+    pub(crate) text: &'static str,
+    pub(crate) printed: &'static str,
+    pub(crate) why: &'static str,
 }
 
 /// A program that must be installed to measure a system.
@@ -61,6 +83,8 @@ pub(crate) struct Figure {
     pub(crate) claims: &'static [Claim],
     /// The rows of the paper's table, if it has one.
     pub(crate) printed: &'static [Printed],
+    /// A model draws the figure, and nothing was measured.
+    pub(crate) is_model: bool,
 }
 
 /// A row that the paper prints.
@@ -141,14 +165,17 @@ impl Paper {
         not_built.chain(lacking).collect()
     }
 
-    /// Returns true if a claim needs a system that cannot be measured.
-    pub(crate) fn lacks(&self, claim: &Claim) -> bool {
+    /// Returns the reason why a claim cannot be measured, if a system of it is missing.
+    pub(crate) fn lack_of(&self, claim: &Claim) -> Option<String> {
         let Ratio { over, under } = &claim.ratio;
-        let is_absent = |wanted: &&str| {
-            self.not_built.iter().any(|(name, _)| name == wanted)
-                || self.programs.iter().any(|program| program.system == *wanted && !program.is_there())
+        let lack = |wanted: &&str| {
+            let built = self.not_built.iter().find(|(name, _)| name == wanted);
+            let run = self.programs.iter().find(|program| program.system == *wanted && !program.is_there());
+            built
+                .map(|(name, why)| format!("{name} is not built: {why}"))
+                .or_else(|| run.map(|program| format!("{} is not installed", program.command)))
         };
-        over.systems.iter().chain(under.systems).any(is_absent)
+        over.systems.iter().chain(under.systems).find_map(lack)
     }
 }
 
@@ -187,7 +214,8 @@ impl Ratio {
                     under,
                     under_at,
                 ));
-                ratios.extend(times.map(|(over, under)| over / under));
+                // A part of an operation that no sample hit has no ratio.
+                ratios.extend(times.filter(|(_, under)| *under > 0.0).map(|(over, under)| over / under));
             }
         }
         ratios

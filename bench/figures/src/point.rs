@@ -1,11 +1,10 @@
 //! The measurements: points, their table, and JSON.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::machine::Machine;
 use crate::paper::{Figure, Paper};
 
 /// A turn of a system at a workload.
@@ -39,6 +38,9 @@ impl Point {
 pub(crate) struct Accesses {
     /// Blocks that were read from the device's memory.
     pub(crate) block_reads: f64,
+    /// Cache lines that were written back, or written past the cache; 0 in measurements older than this count.
+    #[serde(default)]
+    pub(crate) lines_written: f64,
     pub(crate) fences: f64,
 }
 
@@ -82,6 +84,29 @@ impl Points {
         self.0.push(point);
     }
 
+    pub(crate) fn add_all(&mut self, points: &Points) {
+        self.0.extend_from_slice(&points.0);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Removes the points at every place where `other` has some.
+    pub(crate) fn remove_places_of(&mut self, other: &Points) {
+        let places = other.places();
+        self.0.retain(|point| !places.contains(&(point.workload, point.system, point.at)));
+    }
+
+    /// Returns true if a point is of this figure.
+    pub(crate) fn are_of(&self, figure: &Figure) -> bool {
+        let is_of = |point: &Point| {
+            let Point { workload, system, at, .. } = point;
+            figure.workloads.contains(workload) && figure.systems.contains(system) && figure.at.contains(at)
+        };
+        self.0.iter().any(is_of)
+    }
+
     pub(crate) fn wrong_count(&self) -> u64 {
         self.0.iter().map(|point| point.wrong).sum()
     }
@@ -95,6 +120,12 @@ impl Points {
         let mut all: Vec<f64> = self.of(workload, system, at).map(|point| point.ns).collect();
         all.sort_by(f64::total_cmp);
         all.get(all.len().wrapping_sub(1) / 2).copied()
+    }
+
+    /// Returns the shortest and the longest time per operation of all rounds.
+    pub(crate) fn range_ns(&self, workload: &str, system: &str, at: f64) -> Option<(f64, f64)> {
+        let all = || self.of(workload, system, at).map(|point| point.ns);
+        all().reduce(f64::min).zip(all().reduce(f64::max))
     }
 
     /// Returns each workload, system and place once, in the order of the first measurement.
@@ -134,22 +165,15 @@ impl Points {
         Ok(())
     }
 
-    /// Writes the machine, then one turn per line.
-    pub(crate) fn write_json(&self, machine: &Machine, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "{}", serde_json::to_string(machine)?)?;
+    /// Writes one turn per line.
+    pub(crate) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         self.0.iter().try_for_each(|point| writeln!(out, "{}", serde_json::to_string(point)?))
     }
 
-    /// Reads what [`Points::write_json`] wrote.
-    pub(crate) fn read_json(paper: &Paper, input: impl BufRead) -> Result<(Machine, Points), Error> {
-        let mut lines = input.lines();
-        let machine = serde_json::from_str(&lines.next().ok_or("the file is empty")??)?;
-        let mut points = Points::default();
-        for line in lines {
-            let saved: Saved = serde_json::from_str(&line?)?;
-            let unknown = format!("paper '{}' shows no '{}' of '{}'", paper.name, saved.workload, saved.system);
-            points.add(saved.of(paper).ok_or(unknown)?);
-        }
-        Ok((machine, points))
+    /// Reads a line that [`Points::write_json`] wrote.
+    pub(crate) fn read_one(paper: &Paper, line: &str) -> Result<Point, Error> {
+        let saved: Saved = serde_json::from_str(line)?;
+        let unknown = format!("paper '{}' shows no '{}' of '{}'", paper.name, saved.workload, saved.system);
+        Ok(saved.of(paper).ok_or(unknown)?)
     }
 }

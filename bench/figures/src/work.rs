@@ -8,11 +8,17 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::Error;
+use crate::memory::Counted;
+use crate::point::Accesses;
 use crate::records::{Popularity, Shape};
 
 /// A system under measurement. Each thread has its own session.
 pub(crate) trait System: Sync {
     fn session(&self) -> Result<Box<dyn Session + '_>, Error>;
+    /// Returns the accesses since the system was made, if they are counted.
+    fn counted(&self) -> Option<Counted> {
+        None
+    }
 }
 
 /// A thread's access to a system.
@@ -29,11 +35,19 @@ pub(crate) trait Shared: Sync {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error>;
     /// See [`Session::get`].
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error>;
+    /// See [`System::counted`].
+    fn counted(&self) -> Option<Counted> {
+        None
+    }
 }
 
 impl<S: Shared> System for S {
     fn session(&self) -> Result<Box<dyn Session + '_>, Error> {
         Ok(Box::new(self))
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        Shared::counted(self)
     }
 }
 
@@ -68,6 +82,8 @@ pub(crate) struct Measured {
     /// The length of each lap of each thread.
     pub(crate) laps: Vec<Vec<Duration>>,
     pub(crate) wrong: u64,
+    /// Exact, and so of one thread only.
+    pub(crate) accesses: Option<Accesses>,
 }
 
 /// An operation on a record: a read, or a put of this version.
@@ -134,7 +150,9 @@ impl Bench {
                 _ => self.draw(work, count, &mut rng),
             })
             .collect();
+        let before = self.system.counted().filter(|_| thread_count == 1);
         let mut done = self.perform_together(&drawn, lap)?;
+        done.accesses = before.zip(self.system.counted()).map(|(b, after)| after.per_operation(b, done.operations));
         if work == Work::Insert {
             let reads: Vec<_> = drawn.iter().flatten().map(Operation::read).collect();
             done.wrong += perform(&mut *self.system.session()?, self.shape, &reads, reads.len().max(1))?.1;
@@ -167,6 +185,7 @@ impl Bench {
             elapsed: *last - *first,
             laps: laps.collect(),
             wrong: done.iter().map(|(_, wrong)| wrong).sum(),
+            accesses: None,
         })
     }
 

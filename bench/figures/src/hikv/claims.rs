@@ -1,30 +1,38 @@
 //! The paper's claims about its figures. The paper prints reductions of latency (83.2 % less is 5.95 times as much) and
 //! improvements of rates (5.0 times better is 6 times as much).
 
-use super::{PERSISTS_NS, READS_NS, dram, run, space};
-use crate::paper::{Claim, Figure, Of, Paper, Ratio, Shown};
+use super::causes::{CAUSES, NOT_MEASURED};
+use super::modelled::MODELLED;
+use super::{PERSISTS_NS, READS_NS, dram, predicted, run, services, space};
+use crate::paper::{Claim, Figure, Of, Paper, Part, Ratio, Shown};
 
-const HIKV: &[&str] = &["hikv"];
-const HIKV_SYNC: &[&str] = &["hikv-sync"];
-const NVSTORE: &[&str] = &["nvstore"];
-const FPTREE: &[&str] = &["fptree"];
-const FPTREE_C: &[&str] = &["fptree-c"];
-const ALL: &[&str] = &["hikv", "nvstore", "fptree", "fptree-c"];
+pub(super) const HIKV: &[&str] = &["hikv"];
+pub(super) const HIKV_SYNC: &[&str] = &["hikv-sync"];
+pub(super) const NVSTORE: &[&str] = &["nvstore"];
+pub(super) const FPTREE: &[&str] = &["fptree"];
+pub(super) const FPTREE_C: &[&str] = &["fptree-c"];
+pub(super) const ALL: &[&str] = &["hikv", "nvstore", "fptree", "fptree-c"];
 const UNCACHED: &[&str] = &["hikv", "nvstore", "fptree"];
+/// `hikv-sync` has two threads here, both of which serve and put keys in order.
+const UNCACHED_AND_SYNC: &[&str] = &["hikv", "hikv-sync", "nvstore", "fptree"];
+const ALL_AND_SYNC: &[&str] = &["hikv", "hikv-sync", "nvstore", "fptree", "fptree-c"];
 const LATENCIES: [&str; 5] = ["get-latency", "put-latency", "update-latency", "delete-latency", "scan-latency"];
 const RATES: [&str; 5] = ["get-rate", "put-rate", "update-rate", "delete-rate", "scan-rate"];
-const MIXES: [&str; 6] = ["ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"];
+pub(super) const MIXES: [&str; 6] = ["ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f"];
 
 const ONE: &[f64] = &[1.0];
-const TWO: &[f64] = &[2.0];
+pub(super) const TWO: &[f64] = &[2.0];
+const ONE_AND_TWO: &[f64] = &[1.0, 2.0];
+/// The longest persist of figure 8.
+const SLOWEST: &[f64] = &[1400.0];
 /// The upper bound of a claim without a number.
 const MORE: f64 = f64::INFINITY;
 
-const fn of(workloads: &'static [&'static str], systems: &'static [&'static str], at: &'static [f64]) -> Of {
+pub(super) const fn of(workloads: &'static [&'static str], systems: &'static [&'static str], at: &'static [f64]) -> Of {
     Of { workloads, systems, at }
 }
 
-const fn claim(text: &'static str, (least, most): (f64, f64), over: Of, under: Of) -> Claim {
+pub(super) const fn claim(text: &'static str, (least, most): (f64, f64), over: Of, under: Of) -> Claim {
     Claim { text, least, most, ratio: Ratio { over, under } }
 }
 
@@ -39,6 +47,17 @@ const fn rival(
     claim(text, (printed, printed), of(workload, system, at), of(workload, HIKV, at))
 }
 
+/// The time of a rival divided by that of HiKV without a backend thread, on two threads.
+const fn both(
+    text: &'static str,
+    printed: f64,
+    system: &'static [&'static str],
+    workload: &'static [&'static str],
+    at: &'static [f64],
+) -> Claim {
+    claim(text, (printed, printed), of(workload, system, at), of(workload, HIKV_SYNC, at))
+}
+
 /// Two systems' times for all of the workloads, of which the first is greater.
 const fn slower(
     text: &'static str,
@@ -49,11 +68,6 @@ const fn slower(
 ) -> Claim {
     claim(text, (1.0, MORE), of(workloads, over, at), of(workloads, under, at))
 }
-
-const FAST_SEARCH: &str = "the trees write with two threads and HiKV with one, so that HiKV is ahead only if its write takes less than half of \
-    a tree's. HiKV saves the search of a tree. The printed latencies leave about 4 µs for that search, on processors of 2.1 GHz with 50 million \
-    pairs; here it takes 1 to 2 µs, and the persists, 2 in HiKV, 2 in NVStore and 3 in FPTree, are most of a write. At 50 ns per persist \
-    (figure 8), HiKV's one thread puts as fast as a tree's two.";
 
 /// The paper.
 pub(crate) const PAPER: Paper = Paper {
@@ -87,6 +101,7 @@ pub(crate) const PAPER: Paper = Paper {
             systems: dram::SYSTEMS,
             shown: Shown::Rate,
             printed: &[],
+            is_model: false,
             claims: &[
                 claim(
                     "others / hash, all operations except scans: the hash index is fastest",
@@ -111,6 +126,7 @@ pub(crate) const PAPER: Paper = Paper {
             systems: ALL,
             shown: Shown::Latency,
             printed: &[],
+            is_model: false,
             claims: &[
                 rival("get, NVStore / HiKV: 83.2 % less", 5.95, NVSTORE, &["get-latency"], ONE),
                 rival("get, FPTree / HiKV: 86.6 % less", 7.46, FPTREE, &["get-latency"], ONE),
@@ -137,9 +153,10 @@ pub(crate) const PAPER: Paper = Paper {
             workloads: &RATES,
             at: ONE,
             axis: "threads",
-            systems: ALL,
+            systems: ALL_AND_SYNC,
             shown: Shown::Rate,
             printed: &[],
+            is_model: false,
             claims: &[
                 rival("get, NVStore / HiKV: 5.0 times better", 6.0, NVSTORE, &["get-rate"], ONE),
                 rival("get, FPTree / HiKV: 6.4 times better", 7.4, FPTREE, &["get-rate"], ONE),
@@ -149,19 +166,26 @@ pub(crate) const PAPER: Paper = Paper {
                 rival("update, FPTree / HiKV: 19.6 % better", 1.196, FPTREE, &["update-rate"], ONE),
                 rival("delete, NVStore / HiKV: 43.2 % better", 1.432, NVSTORE, &["delete-rate"], ONE),
                 rival("delete, FPTree / HiKV: 10.0 % worse", 0.9, FPTREE, &["delete-rate"], ONE),
+                both("put, NVStore / HiKV, both threads serve", 1.104, NVSTORE, &["put-rate"], ONE),
+                both("put, FPTree / HiKV, both threads serve", 1.559, FPTREE, &["put-rate"], ONE),
+                both("update, NVStore / HiKV, both threads serve", 1.196, NVSTORE, &["update-rate"], ONE),
+                both("update, FPTree / HiKV, both threads serve", 1.196, FPTREE, &["update-rate"], ONE),
+                both("delete, NVStore / HiKV, both threads serve", 1.432, NVSTORE, &["delete-rate"], ONE),
+                both("delete, FPTree / HiKV, both threads serve", 0.9, FPTREE, &["delete-rate"], ONE),
                 rival("scan, NVStore / HiKV: 3.8 times better", 4.8, NVSTORE, &["scan-rate"], ONE),
                 rival("scan, FPTree / HiKV: 41.2 % better", 1.412, FPTREE, &["scan-rate"], ONE),
             ],
         },
         Figure {
             name: "7",
-            title: "YCSB A to F on two threads",
+            title: "YCSB A to F on one thread and two",
             workloads: &MIXES,
-            at: TWO,
+            at: ONE_AND_TWO,
             axis: "threads",
             systems: ALL,
             shown: Shown::Rate,
             printed: &[],
+            is_model: false,
             claims: &[slower(
                 "B and C, FPTree / FPTree-C: the cache pays with a skew",
                 FPTREE,
@@ -171,14 +195,27 @@ pub(crate) const PAPER: Paper = Paper {
             )],
         },
         Figure {
+            name: "services",
+            title: "operations within YCSB's mixes on one thread, the service times of the model",
+            workloads: &services::ALL,
+            at: ONE,
+            axis: "threads",
+            systems: ALL,
+            shown: Shown::Latency,
+            printed: &[],
+            is_model: false,
+            claims: &[],
+        },
+        Figure {
             name: "8",
             title: "operations per second by the latency of a persist",
             workloads: &["put-by-persist", "update-by-persist", "delete-by-persist"],
             at: &PERSISTS_NS,
             axis: "ns per persist",
-            systems: UNCACHED,
+            systems: UNCACHED_AND_SYNC,
             shown: Shown::Rate,
             printed: &[],
+            is_model: false,
             claims: &[
                 rival("put at 1,400 ns, NVStore / HiKV", 1.176, NVSTORE, &["put-by-persist"], &[1400.0]),
                 rival("put at 1,400 ns, FPTree / HiKV", 1.329, FPTREE, &["put-by-persist"], &[1400.0]),
@@ -186,6 +223,42 @@ pub(crate) const PAPER: Paper = Paper {
                 rival("update at 1,400 ns, FPTree / HiKV", 1.384, FPTREE, &["update-by-persist"], &[1400.0]),
                 rival("delete at 1,400 ns, NVStore / HiKV", 1.399, NVSTORE, &["delete-by-persist"], &[1400.0]),
                 rival("delete at 1,400 ns, FPTree / HiKV", 1.246, FPTREE, &["delete-by-persist"], &[1400.0]),
+                both(
+                    "put at 1,400 ns, NVStore / HiKV, both threads serve",
+                    1.176,
+                    NVSTORE,
+                    &["put-by-persist"],
+                    SLOWEST,
+                ),
+                both("put at 1,400 ns, FPTree / HiKV, both threads serve", 1.329, FPTREE, &["put-by-persist"], SLOWEST),
+                both(
+                    "update at 1,400 ns, NVStore / HiKV, both threads serve",
+                    1.8,
+                    NVSTORE,
+                    &["update-by-persist"],
+                    SLOWEST,
+                ),
+                both(
+                    "update at 1,400 ns, FPTree / HiKV, both threads serve",
+                    1.384,
+                    FPTREE,
+                    &["update-by-persist"],
+                    SLOWEST,
+                ),
+                both(
+                    "delete at 1,400 ns, NVStore / HiKV, both threads serve",
+                    1.399,
+                    NVSTORE,
+                    &["delete-by-persist"],
+                    SLOWEST,
+                ),
+                both(
+                    "delete at 1,400 ns, FPTree / HiKV, both threads serve",
+                    1.246,
+                    FPTREE,
+                    &["delete-by-persist"],
+                    SLOWEST,
+                ),
                 claim(
                     "HiKV's delete, 1,000 ns / 50 ns: flat below 1,400 ns",
                     (1.0, 1.0),
@@ -203,6 +276,7 @@ pub(crate) const PAPER: Paper = Paper {
             systems: &["hikv", "hikv-sync"],
             shown: Shown::Latency,
             printed: &[],
+            is_model: false,
             claims: &[claim(
                 "HiKV-sync / HiKV: 46.7 to 57.8 % less",
                 (1.88, 2.37),
@@ -219,6 +293,7 @@ pub(crate) const PAPER: Paper = Paper {
             systems: ALL,
             shown: Shown::Latency,
             printed: &[],
+            is_model: false,
             claims: &[
                 rival("get at 120 ns, NVStore / HiKV: 80.0 % less", 5.0, NVSTORE, &["get"], &[120.0]),
                 rival("get at 120 ns, FPTree / HiKV: 82.3 % less", 5.65, FPTREE, &["get"], &[120.0]),
@@ -235,6 +310,7 @@ pub(crate) const PAPER: Paper = Paper {
             systems: space::SYSTEMS,
             shown: Shown::Bytes,
             printed: &[],
+            is_model: false,
             claims: &[
                 claim(
                     "HiKV, DRAM / NVM at 64 bytes",
@@ -277,6 +353,7 @@ pub(crate) const PAPER: Paper = Paper {
             systems: UNCACHED,
             shown: Shown::Latency,
             printed: &[],
+            is_model: false,
             claims: &[
                 claim(
                     "HiKV / NVStore: 88.24 s and 11.03 s for 50 million pairs",
@@ -293,33 +370,17 @@ pub(crate) const PAPER: Paper = Paper {
             ],
         },
     ],
-    causes: &[
-        ("put, NVStore / HiKV: 10.4 % better", FAST_SEARCH),
-        ("put, FPTree / HiKV: 55.9 % better", FAST_SEARCH),
-        ("update, NVStore / HiKV: 19.6 % better", FAST_SEARCH),
-        ("update, FPTree / HiKV: 19.6 % better", FAST_SEARCH),
-        ("put at 1,400 ns, NVStore / HiKV", FAST_SEARCH),
-        ("put at 1,400 ns, FPTree / HiKV", FAST_SEARCH),
-        ("update at 1,400 ns, NVStore / HiKV", FAST_SEARCH),
-        ("update at 1,400 ns, FPTree / HiKV", FAST_SEARCH),
-        (
-            "delete at 1,400 ns, FPTree / HiKV",
-            "both take one persist, which is most of a delete at this latency, and FPTree has two threads for it. The text of figure 6 has \
-             the same sign at 600 ns: 10 % worse.",
-        ),
-        (
-            "HiKV's delete, 1,000 ns / 50 ns: flat below 1,400 ns",
-            "with 16 threads, the paper's deletes wait for the tree in DRAM, however long a persist takes; one thread waits for its persists.",
-        ),
-        (
-            "NVStore / HiKV, DRAM: 38.27 GB and 2.21 GB",
-            "the printed 765 bytes per pair fit leaves of about 22 pairs, and 16 KiB for each inner node above them. The tuned leaves here have \
-             168 entries, and a leaf's entry in the inner node takes less than 50 bytes.",
-        ),
-        (
-            "NVStore / FPTree: 11.03 s and 1.74 s",
-            "recovery writes the inner nodes, of which the printed NVStore has 38 GB, and the one measured here less than a byte per pair.",
-        ),
+    modelled: MODELLED,
+    predict: predicted::predict,
+    not_measured: NOT_MEASURED,
+    plan: &[
+        Part { figures: &["1"], seconds: 60 },
+        Part { figures: &["13"], seconds: 120 },
+        Part { figures: &["recovery", "5", "6"], seconds: 240 },
+        Part { figures: &["7", "services"], seconds: 300 },
+        Part { figures: &["8", "10"], seconds: 420 },
+        Part { figures: &["12"], seconds: 240 },
     ],
+    causes: CAUSES,
     run,
 };

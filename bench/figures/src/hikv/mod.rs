@@ -4,8 +4,12 @@
 //! All stores are loaded without delays and opened again, after a crash as far as they know, with the memory of each
 //! stage. In each round every store has a turn at every job of the stage.
 
+mod causes;
 mod claims;
 mod dram;
+mod modelled;
+mod predicted;
+mod services;
 mod space;
 mod system;
 mod work;
@@ -21,8 +25,9 @@ use crate::records::Shape;
 use crate::{Error, Settings};
 
 pub(crate) use claims::PAPER;
+use services::SERVICES;
 use system::{Place, Slowness};
-use work::{Bench, Measured, Work, YCSB};
+use work::{Bench, Measured, Mix, Work, YCSB};
 
 /// Keys of 16 bytes and values of 256 bytes.
 const SHAPE: Shape = Shape::new(16, 256);
@@ -47,6 +52,8 @@ struct Job {
 /// Jobs on the same memory.
 struct Stage {
     slowness: Slowness,
+    /// One thread does everything, the work of HiKV's backend thread included.
+    is_alone: bool,
     jobs: Vec<Job>,
 }
 
@@ -54,16 +61,32 @@ fn stages(settings: &Settings) -> Vec<Stage> {
     let cache_bytes = settings.pairs * 288 / CACHED_SHARE;
     let writing = PERSISTS_NS.map(|ns| Stage {
         slowness: Slowness { persist_ns: ns as u64, ..Slowness::default() },
+        is_alone: false,
         jobs: if ns == PERSIST_NS { all_jobs() } else { write_jobs(ns) },
     });
     let reading = READS_NS.map(|ns| Stage {
         // Reads of this machine's own memory take as long as the paper's DRAM.
         slowness: Slowness { persist_ns: PERSIST_NS as u64, read_line_ns: (ns - READS_NS[0]) as u64, cache_bytes },
+        is_alone: false,
         jobs: [(Work::Get, "get"), (Work::Scan, "scan")]
             .map(|(work, name)| Job { work, at: ns, shown: vec![("12", name, Shown::Latency)] })
             .into(),
     });
-    writing.into_iter().chain(reading).collect()
+    let alone = Stage {
+        slowness: Slowness { persist_ns: PERSIST_NS as u64, ..Slowness::default() },
+        is_alone: true,
+        jobs: mixes(1.0),
+    };
+    let mut stages: Vec<Stage> = writing.into_iter().chain([alone]).chain(reading).collect();
+    // Two threads leave stores whose exact shape depends on how they met, so they come last.
+    stages.sort_by_key(|stage| stage.jobs.iter().any(|job| matches!(job.work, Work::Ycsb(_)) && job.at == 2.0));
+    stages
+}
+
+/// YCSB's mixes on one thread or two.
+fn mixes(at: f64) -> Vec<Job> {
+    let job = |(name, mix)| Job { work: Work::Ycsb(mix), at, shown: vec![("7", name, Shown::Rate)] };
+    YCSB.into_iter().map(job).collect()
 }
 
 /// The jobs of figures 8 and 10.
@@ -90,12 +113,7 @@ fn all_jobs() -> Vec<Job> {
         at: 1.0,
         shown: vec![("5", latency, Shown::Latency), ("6", rate, Shown::Rate)],
     });
-    let mixes = YCSB.into_iter().map(|(name, mix)| Job {
-        work: Work::Ycsb(mix),
-        at: 2.0,
-        shown: vec![("7", name, Shown::Rate)],
-    });
-    single.chain(write_jobs(PERSIST_NS)).chain(mixes).collect()
+    single.chain(write_jobs(PERSIST_NS)).chain(mixes(2.0)).collect()
 }
 
 /// A store that is loaded: its file, and what opens it.
@@ -145,7 +163,7 @@ impl Loaded {
     fn load(number: usize, settings: &Settings) -> Result<Loaded, Error> {
         let (home, pair_count) = (tempfile::tempdir_in(&settings.dir)?, settings.pairs);
         let store = Loaded { number, home, pair_count };
-        store.open(Slowness::default(), true)?.load()?;
+        store.open(Slowness::default(), true, settings.is_counting)?.load()?;
         Ok(store)
     }
 
@@ -153,8 +171,9 @@ impl Loaded {
         system::ALL[self.number].0
     }
 
-    fn open(&self, slowness: Slowness, is_new: bool) -> Result<Bench, Error> {
-        let place = Place { dir: self.home.path(), slowness, pair_count: self.pair_count, is_new };
+    fn open(&self, slowness: Slowness, is_new: bool, is_alone: bool) -> Result<Bench, Error> {
+        let &Loaded { ref home, pair_count, .. } = self;
+        let place = Place { dir: home.path(), slowness, pair_count, is_new, is_alone };
         let (name, make) = system::ALL[self.number];
         Ok(Bench::of(name, make(&place)?, SHAPE, self.pair_count))
     }
@@ -162,7 +181,7 @@ impl Loaded {
     /// Reports the time of opening, for each pair.
     fn recover(&self, round: usize, report: &mut Report<'_>) -> Result<(), Error> {
         let (slowness, start) = (Slowness { persist_ns: PERSIST_NS as u64, ..Slowness::default() }, Instant::now());
-        let opened = self.open(slowness, false)?;
+        let opened = self.open(slowness, false, false)?;
         let ns = start.elapsed().as_nanos() as f64 / self.pair_count as f64;
         drop(opened);
         report(Point { ns, operations: self.pair_count, ..Point::of("recovery", self.name(), 1.0, round) });
@@ -178,7 +197,9 @@ impl Stage {
         settings: &Settings,
         report: &mut Report<'_>,
     ) -> Result<(), Error> {
-        let mut benches = loaded.iter().map(|store| store.open(self.slowness, false)).collect::<Result<Vec<_>, _>>()?;
+        let is_alone = self.is_alone || settings.is_counting;
+        let open = |store: &Loaded| store.open(self.slowness, false, is_alone);
+        let mut benches = loaded.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let count = benches.len();
         for round in 0..settings.rounds {
             for job in self.jobs.iter().filter(|job| !job.shown.is_empty()) {
@@ -205,16 +226,47 @@ impl Job {
         report: &mut Report<'_>,
     ) -> Result<(), Error> {
         let has = |name: &str| figures.iter().any(|figure| figure.name == name && figure.systems.contains(&bench.name));
-        let shown: Vec<_> = self.shown.iter().filter(|(figure, ..)| has(figure)).collect();
+        let (by_latency, by_rate): (Vec<_>, Vec<_>) =
+            self.shown.iter().filter(|(figure, ..)| has(figure)).partition(|(.., unit)| *unit == Shown::Latency);
+        match bench.name {
+            // In rates, it has as many threads as HiKV with its backend thread, each of which serves.
+            "hikv-sync" => {
+                let thread_count = if self.work.writes() && !settings.is_counting { TREE_WRITER_COUNT } else { 1 };
+                self.measure_on(1, &by_latency, bench, settings, round, report)?;
+                self.measure_on(thread_count, &by_rate, bench, settings, round, report)
+            }
+            name => {
+                let thread_count = match (self.work, name == "hikv") {
+                    (Work::Ycsb(_), false) => self.at as u64,
+                    (work, false) if work.writes() && !settings.is_counting => TREE_WRITER_COUNT,
+                    _ => 1,
+                };
+                let shown: Vec<_> = by_latency.into_iter().chain(by_rate).collect();
+                self.measure_on(thread_count, &shown, bench, settings, round, report)
+            }
+        }
+    }
+
+    /// Runs a turn on this many threads, unless no figure shows it.
+    fn measure_on(
+        &self,
+        thread_count: u64,
+        shown: &[&(&'static str, &'static str, Shown)],
+        bench: &mut Bench,
+        settings: &Settings,
+        round: usize,
+        report: &mut Report<'_>,
+    ) -> Result<(), Error> {
         if shown.is_empty() {
             return Ok(());
         }
-        let thread_count = match (self.work, bench.name.starts_with("hikv")) {
-            (Work::Ycsb(_), false) => TREE_WRITER_COUNT,
-            (work, false) if work.writes() => TREE_WRITER_COUNT,
-            _ => 1,
-        };
+        // How two threads meet decides some accesses, even of a store next to them: they share the epochs.
+        let is_pair = matches!(self.work, Work::Ycsb(_)) && self.at == 2.0;
+        let are_exact = !(is_pair && settings.is_counting);
         let count = settings.operations.min(bench.record_count() as usize / 10).max(1);
+        if let (Work::Ycsb(mix), true) = (self.work, self.at == 1.0) {
+            report_services(bench, mix, count, round, report)?;
+        }
         let Measured { operations, elapsed_ns, wrong, accesses } =
             bench.turn(self.work, thread_count, count, round as u64)?;
         for (number, &&(_, workload, unit)) in shown.iter().enumerate() {
@@ -223,10 +275,30 @@ impl Job {
                 ns: elapsed_ns * together as f64 / operations as f64,
                 operations,
                 wrong: if number == 0 { wrong } else { 0 },
-                accesses: Some(accesses),
+                accesses: are_exact.then_some(accesses),
                 ..Point::of(workload, bench.name, self.at, round)
             });
         }
         Ok(())
+    }
+}
+
+/// Reports the times of a mix's operations, the service times of the model.
+fn report_services(
+    bench: &mut Bench,
+    mix: Mix,
+    count: usize,
+    round: usize,
+    report: &mut Report<'_>,
+) -> Result<(), Error> {
+    let number = YCSB.iter().position(|(_, known)| *known == mix).expect("the mix is one of YCSB's");
+    let sampled = bench.sample(mix, count, !(round as u64))?;
+    let times = SERVICES[number].into_iter().zip(sampled.times_ns());
+    for (workload, (operations, ns)) in times.filter_map(|(workload, time)| Some((workload, time?))) {
+        report(Point { ns, operations, ..Point::of(workload, bench.name, 1.0, round) });
+    }
+    match sampled.wrong {
+        0 => Ok(()),
+        wrong => Err(format!("{}: {wrong} wrong results", bench.name).into()),
     }
 }

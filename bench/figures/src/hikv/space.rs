@@ -18,7 +18,8 @@ pub(super) fn run(settings: &Settings, report: &mut Report<'_>) -> Result<(), Er
         let pair_count = (settings.pairs * SHAPE.value_bytes() as u64 / value_bytes as u64).min(settings.pairs);
         for (name, make) in system::ALL.iter().filter(|(name, _)| SYSTEMS.contains(name) && settings.wants(name)) {
             let home = tempfile::tempdir_in(&settings.dir)?;
-            let place = Place { dir: home.path(), slowness: Slowness::default(), pair_count, is_new: true };
+            let (slowness, is_alone) = (Slowness::default(), settings.is_counting);
+            let place = Place { dir: home.path(), slowness, pair_count, is_new: true, is_alone };
             let bench = Bench::of(name, make(&place)?, Shape::new(KEY_BYTES, value_bytes as usize), pair_count);
             bench.load()?;
             for (workload, bytes) in ["dram", "nvm"].into_iter().zip(bench.system.used_bytes()?) {

@@ -4,20 +4,19 @@
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use engine::prelude::*;
 use engine::{Direction, Early, Progress, ScanCursor, WantedThreads, Worker};
 use engine_hikv::{HiKv, Ordered};
 use heap::Parameters;
-use pmem::{Delays, Latency, Medium, PersistCounts, Probed};
+use pmem::Latency;
 use pmem_os::{HostDram, MapOptions, Mapped, ticks};
 use rivals::{CACHED_BYTES_A_PAIR, FpTree, FpTreeCached, KeyBytes, NvTree, Sizes, Tree};
 
 use crate::Error;
-
-/// The memory of the stores: slowed down and counted.
-pub(super) type Memory = Probed<Mapped, (Delays, PersistCounts)>;
+use crate::memory::{Counted, Memory, slowed};
 
 /// The initial length of a region.
 const REGION_BYTES: u64 = 4 << 20;
@@ -41,11 +40,14 @@ pub(super) trait System: Sync {
     /// Returns the bytes of DRAM for index and copies, and the bytes of persistent memory in use.
     fn used_bytes(&self) -> Result<[u64; 2], Error>;
     fn medium(&self) -> &Memory;
+    /// Returns the time for which writers have put keys in order that a backend thread would otherwise.
+    fn applied_ns(&self) -> u64 {
+        0
+    }
 
-    /// Returns the numbers of blocks read and of fences since the store was opened.
-    fn counts(&self) -> [u64; 2] {
-        let (delays, _) = self.medium().probe();
-        [delays.block_read_count(), self.medium().counts().map_or(0, |counts| counts.fence_count)]
+    /// Returns the accesses since the store was opened.
+    fn counted(&self) -> Counted {
+        Counted::of(self.medium())
     }
 }
 
@@ -65,6 +67,8 @@ pub(super) struct Place<'a> {
     /// Pairs that the store will hold.
     pub(super) pair_count: u64,
     pub(super) is_new: bool,
+    /// No thread works in the background: writers do its work.
+    pub(super) is_alone: bool,
 }
 
 type Make = fn(&Place<'_>) -> Result<Box<dyn System>, Error>;
@@ -95,8 +99,7 @@ impl Place<'_> {
             cache_bytes,
             ..Latency::default()
         };
-        let delays = Delays::new(latency, &HostDram).ok_or("no memory for the tags of the emulated cache")?;
-        Ok(Probed::with_probe(mapped, (delays, PersistCounts::default())))
+        slowed(mapped, latency)
     }
 
     /// Opens HiKV: its keys are in order when this returns.
@@ -109,8 +112,8 @@ impl Place<'_> {
         while store.step()? == Progress::More {}
         store.catch_up(Early::Wait)?;
         let engine: Arc<dyn Engine> = store.clone();
-        let backend = has_backend.then(|| Worker::start(Arc::downgrade(&engine))).transpose()?;
-        Ok(Box::new(HiKvStore { backend, store }))
+        let backend = (has_backend && !self.is_alone).then(|| Worker::start(Arc::downgrade(&engine))).transpose()?;
+        Ok(Box::new(HiKvStore { backend, store, applied_ns: AtomicU64::new(0) }))
     }
 
     fn tree<T: Tree<Memory, HostDram> + Sync + 'static>(&self) -> Result<Box<dyn System>, Error> {
@@ -133,13 +136,19 @@ struct HiKvStore {
     /// The backend thread, which ends before the store does.
     backend: Option<Worker>,
     store: Arc<HiKv<Memory, HostDram>>,
+    /// The time for which writers have done the backend's work.
+    applied_ns: AtomicU64,
 }
 
 impl HiKvStore {
     /// Follows a write: wakes the backend thread if it is wanted, or does its work.
     fn written(&self) -> Result<(), Error> {
         match &self.backend {
-            None => while self.store.apply()? > 0 {},
+            None => {
+                let start = Instant::now();
+                while self.store.apply()? > 0 {}
+                self.applied_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            }
             Some(backend) if self.store.wanted_threads() != WantedThreads::None => {
                 backend.wake();
                 self.store.assist_background()?;
@@ -185,6 +194,10 @@ impl System for HiKvStore {
 
     fn medium(&self) -> &Memory {
         self.store.medium()
+    }
+
+    fn applied_ns(&self) -> u64 {
+        self.applied_ns.load(Ordering::Relaxed)
     }
 }
 

@@ -8,8 +8,10 @@ use std::time::Instant;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use super::services::Sampled;
 use super::system::System;
 use crate::Error;
+use crate::model::Shares;
 use crate::point::Accesses;
 use crate::records::{self, KEY_BYTES, Popularity, Shape};
 
@@ -29,10 +31,21 @@ pub(super) struct Mix {
     is_latest: bool,
 }
 
+impl Mix {
+    /// Returns the shares of writes, scans and changes.
+    pub(super) fn shares(self) -> Shares {
+        let Mix { gets, updates, inserts, scans, .. } = self;
+        Shares { writes: updates + inserts, scans, changes: 100 - gets - updates - inserts - scans }
+    }
+}
+
 const NO_MIX: Mix = Mix { gets: 0, updates: 0, inserts: 0, scans: 0, is_latest: false };
 
+/// The number of YCSB's workloads.
+pub(super) const MIX_COUNT: usize = 6;
+
 /// YCSB's workloads A to F. The rest of F are reads that are followed by an update of the same key.
-pub(super) const YCSB: [(&str, Mix); 6] = [
+pub(super) const YCSB: [(&str, Mix); MIX_COUNT] = [
     ("ycsb-a", Mix { gets: 50, updates: 50, ..NO_MIX }),
     ("ycsb-b", Mix { gets: 95, updates: 5, ..NO_MIX }),
     ("ycsb-c", Mix { gets: 100, ..NO_MIX }),
@@ -67,8 +80,9 @@ impl Work {
     }
 }
 
+/// An operation on a record.
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+pub(super) enum Operation {
     Get(u64),
     /// A put of this version.
     Put(u64, u32),
@@ -139,12 +153,20 @@ impl Bench {
         let mut rng = SmallRng::seed_from_u64(seed);
         let drawn = self.draw(work, thread_count, count, &mut rng);
         self.system.settle()?;
-        let before = self.system.counts();
+        let before = self.system.counted();
         let (elapsed_ns, wrong) = self.perform_together(&drawn)?;
-        let after = self.system.counts();
         let operations = drawn.iter().map(Vec::len).sum::<usize>() as u64;
-        let [block_reads, fences] = [0, 1].map(|i| (after[i] - before[i]) as f64 / operations.max(1) as f64);
-        Ok(Measured { operations, elapsed_ns, wrong, accesses: Accesses { block_reads, fences } })
+        let accesses = self.system.counted().per_operation(before, operations);
+        Ok(Measured { operations, elapsed_ns, wrong, accesses })
+    }
+
+    /// Times each of about `count` operations of a mix on one thread.
+    pub(super) fn sample(&mut self, mix: Mix, count: usize, seed: u64) -> Result<Sampled, Error> {
+        self.version += 1;
+        let existing = self.record_count;
+        let operations = self.mixed(mix, existing, count, &mut SmallRng::seed_from_u64(seed));
+        self.system.settle()?;
+        Sampled::run(&*self.system, self.shape, &operations)
     }
 
     fn draw(&mut self, work: Work, thread_count: u64, count: usize, rng: &mut SmallRng) -> Vec<Vec<Operation>> {
@@ -243,19 +265,24 @@ impl Bench {
 fn perform(system: &dyn System, shape: Shape, operations: &[Operation]) -> Result<u64, Error> {
     let (mut wrong, mut value) = (0, shape.buffer());
     for &operation in operations {
-        let is_right = match operation {
-            Operation::Get(record) => is_right(system, shape, record)?,
-            Operation::Put(record, version) => put(system, shape, &mut value, record, version)?,
-            Operation::Change(record, version) => {
-                let is_right = is_right(system, shape, record)?;
-                put(system, shape, &mut value, record, version)? && is_right
-            }
-            Operation::Delete(record) => system.delete(&records::key(record))?,
-            Operation::Scan(record, count) => is_scan_right(system, shape, record, count)?,
-        };
-        wrong += u64::from(!is_right);
+        wrong += u64::from(!once(system, shape, &mut value, operation)?);
     }
     Ok(wrong)
+}
+
+/// Carries out an operation; returns false if its result was wrong.
+#[inline(always)]
+pub(super) fn once(system: &dyn System, shape: Shape, value: &mut [u8], operation: Operation) -> Result<bool, Error> {
+    match operation {
+        Operation::Get(record) => is_right(system, shape, record),
+        Operation::Put(record, version) => put(system, shape, value, record, version),
+        Operation::Change(record, version) => {
+            let is_right = is_right(system, shape, record)?;
+            Ok(put(system, shape, value, record, version)? && is_right)
+        }
+        Operation::Delete(record) => system.delete(&records::key(record)),
+        Operation::Scan(record, count) => is_scan_right(system, shape, record, count),
+    }
 }
 
 fn put(system: &dyn System, shape: Shape, value: &mut [u8], record: u64, version: u32) -> Result<bool, Error> {

@@ -145,7 +145,7 @@ fn run(
     for Stage { order, records, mut jobs } in stages(settings) {
         jobs.retain(|job| figures.iter().any(|figure| figure.name == job.figure));
         let is_wanted = |name: &str| settings.wants(name) && jobs.iter().any(|job| job.systems.contains(&name));
-        let made = Made { dir: &settings.dir, order };
+        let made = Made { dir: &settings.dir, order, read_block_ns: settings.read_block_ns };
         let mut benches: Vec<Bench> = BUILT
             .iter()
             .filter(|(name, _)| is_wanted(name))
@@ -194,7 +194,7 @@ impl Job {
                 ns,
                 wrong,
                 refused: 0,
-                accesses: None,
+                accesses: measured.accesses.filter(|_| self.told == Reported::Whole),
             });
         }
         Ok(())

@@ -1,15 +1,18 @@
 //! The systems, each in its own directory, where written data survives the process but not the machine.
 
 use std::path::Path;
+use std::time::Duration;
 
 use engine::prelude::*;
 use engine_ink::{Ink, Options};
 use heap::Parameters;
 use hikv::{Durability, EngineKind};
-use pmem_os::{HostDram, MapOptions, Mapped};
+use pmem::{Latency, Medium};
+use pmem_os::{HostDram, MapOptions, Mapped, ticks};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::memory::{Counted, Memory, slowed};
 use crate::work::{Shared, System};
 
 /// Concurrent writers, as in a store of the library.
@@ -23,6 +26,8 @@ pub(super) struct Made<'a> {
     pub(super) dir: &'a Path,
     /// The order of InK's tree.
     pub(super) order: usize,
+    /// Slows down the memory of `ink` and `ink-in-place`, and counts its accesses. Without it, it is as fast as it is.
+    pub(super) read_block_ns: Option<u64>,
 }
 
 type Make = fn(&Made<'_>) -> Result<Box<dyn System>, Error>;
@@ -42,10 +47,18 @@ impl Made<'_> {
     fn ink(&self, in_place: bool) -> Result<Box<dyn System>, Error> {
         let home = tempfile::tempdir_in(self.dir)?;
         let mapped = Mapped::create(&home.path().join("region"), 1 << 20, MapOptions::default())?;
-        let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: LANES, region_bytes: 1 << 20 };
         let options = Options { order: self.order, in_place };
-        let store = Ink::format(mapped, HostDram, &parameters, options)?;
-        Ok(Box::new(InkStore { store, _home: home }))
+        let Some(read_block_ns) = self.read_block_ns else {
+            return Ok(Box::new(InkStore { store: format(mapped, options)?, counted: |_| None, _home: home }));
+        };
+        let latency = Latency {
+            read_block_ticks: ticks(Duration::from_nanos(read_block_ns)),
+            block_bytes: Latency::BLOCK_BYTES_PRINTED,
+            ..Latency::default()
+        };
+        let store = format(slowed(mapped, latency)?, options)?;
+        let counted = |store: &Ink<Memory, HostDram>| Some(Counted::of(store.tree().medium()));
+        Ok(Box::new(InkStore { store, counted, _home: home }))
     }
 
     fn library(&self) -> Result<Box<dyn System>, Error> {
@@ -56,8 +69,14 @@ impl Made<'_> {
     }
 }
 
-struct InkStore {
-    store: Ink<Mapped, HostDram>,
+fn format<M: Medium>(medium: M, options: Options) -> Result<Ink<M, HostDram>, Error> {
+    let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: LANES, region_bytes: 1 << 20 };
+    Ok(Ink::format(medium, HostDram, &parameters, options)?)
+}
+
+struct InkStore<M: Medium> {
+    store: Ink<M, HostDram>,
+    counted: fn(&Ink<M, HostDram>) -> Option<Counted>,
     _home: TempDir,
 }
 
@@ -76,12 +95,16 @@ impl Shared for Library {
     }
 }
 
-impl Shared for InkStore {
+impl<M: Medium> Shared for InkStore<M> {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.store.put(key, value)?)
     }
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
         Ok(self.store.get(key, &mut |_, _, value| found(value))?)
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        (self.counted)(&self.store)
     }
 }

@@ -1,17 +1,18 @@
 //! PMEKV-NVM: the engine in an NVMe-KV device. Threads are hosts that share memory with the device; each has a
 //! controller and a queue.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use device::{Config, Device, StopHandle};
 use device_client::{Controller, Host, Queue};
-use hikv::EngineKind;
+use hikv::{EngineKind, Store};
 use nvme::{Digests, Key, Kv, Status};
 use tempfile::TempDir;
 
-use super::system;
+use super::system::{self, Place};
 use crate::Error;
+use crate::memory::Counted;
 use crate::work::{Session, System};
 
 /// The namespace of hikv's devices.
@@ -27,19 +28,21 @@ pub(super) struct Nvm {
     subsystem: String,
     stop: StopHandle,
     thread: Option<JoinHandle<()>>,
+    /// The device's store.
+    store: Store,
     _home: TempDir,
 }
 
 impl Nvm {
-    pub(super) fn start(dir: &Path) -> Result<Nvm, Error> {
-        let home = tempfile::tempdir_in(dir)?;
+    pub(super) fn start(place: Place<'_>) -> Result<Nvm, Error> {
+        let home = tempfile::tempdir_in(place.dir)?;
         let (socket, stop) = (home.path().join("socket"), StopHandle::new());
         let config = Config { addr: "127.0.0.1:0".into(), shm: Some((socket.clone(), 0o600)), ..Config::default() };
-        let store = system::store(&home, EngineKind::Pmekv)?;
-        let device = Device::new(store, &config, stop.clone()).map_err(|error| error.to_string())?;
+        let store = place.store(&home, EngineKind::Pmekv)?;
+        let device = Device::new(store.clone(), &config, stop.clone()).map_err(|error| error.to_string())?;
         let subsystem = device.subsystem().to_owned();
         let thread = thread::spawn(move || device.run().expect("the operating system serves a device"));
-        Ok(Nvm { socket, subsystem, stop, thread: Some(thread), _home: home })
+        Ok(Nvm { socket, subsystem, stop, thread: Some(thread), store, _home: home })
     }
 }
 
@@ -55,6 +58,10 @@ impl System for Nvm {
         let endpoint = self.socket.as_path();
         let controller = Controller::connect(endpoint, Digests::default(), &Host::new(), &self.subsystem, 0)?;
         Ok(Box::new(Attached { queue: controller.queue(1, ENTRY_COUNT)?, _controller: controller }))
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        system::counted(&self.store)
     }
 }
 

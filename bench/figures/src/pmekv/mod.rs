@@ -20,7 +20,7 @@ use crate::work::{Bench, Measured, Work};
 use crate::{Error, Settings};
 
 pub(crate) use claims::PAPER;
-use system::Built;
+use system::{Built, Place};
 
 /// The paper's records.
 const PRINTED: Shape = Shape::new(16, 10 << 10);
@@ -102,6 +102,10 @@ impl Settings {
         (printed * self.percent / 100).max(1)
     }
 
+    fn place(&self) -> Place<'_> {
+        Place { dir: &self.dir, is_counting: self.is_counting }
+    }
+
     /// Returns the systems that are selected and can be run.
     fn built(&self) -> Vec<&'static Built> {
         let lacks = |name: &str| PAPER.programs.iter().any(|program| program.system == name && !program.is_there());
@@ -142,7 +146,7 @@ impl Stage {
         for round in 0..settings.rounds {
             for job in &self.jobs {
                 for (name, make) in in_turns(&mut systems) {
-                    let mut bench = Bench::empty(name, make(&settings.dir)?, self.shape);
+                    let mut bench = Bench::empty(name, make(settings.place())?, self.shape);
                     report(job.measure(&mut bench, round)?);
                 }
             }
@@ -152,7 +156,7 @@ impl Stage {
 
     /// Runs every job with every system in turns.
     fn request(&self, settings: &Settings, report: &mut Report<'_>) -> Result<(), Error> {
-        let load = |(name, make): &Built| Bench::load(name, make(&settings.dir)?, self.shape, self.records);
+        let load = |(name, make): &Built| Bench::load(name, make(settings.place())?, self.shape, self.records);
         let mut benches = settings.built().into_iter().map(load).collect::<Result<Vec<_>, Error>>()?;
         for round in 0..settings.rounds {
             for job in &self.jobs {
@@ -170,9 +174,9 @@ impl Job {
         let &Job { workload, at, work, threads, operations, .. } = self;
         let count = (operations / threads as u64).max(1) as usize;
         let measured = bench.turn(work, (threads, count, count), round as u64);
-        let Measured { operations, elapsed, wrong, .. } =
+        let Measured { operations, elapsed, wrong, accesses, .. } =
             measured.map_err(|error| format!("{workload}, {}: {error}", bench.name))?;
         let ns = elapsed.as_nanos() as f64 / operations as f64;
-        Ok(Point { workload, system: bench.name, at, round, operations, ns, wrong, refused: 0, accesses: None })
+        Ok(Point { ns, operations, wrong, accesses, ..Point::of(workload, bench.name, at, round) })
     }
 }

@@ -41,6 +41,7 @@ fn run(
         persist_ns: settings.persist_ns,
         cache_bytes: settings.cache_bytes.unwrap_or(u64::from(settings.segments) * SEGMENT_BYTES / CACHED_SHARE),
         memory_read_ns: machine.dependent_read_ns as u64,
+        is_counting: settings.is_counting,
     };
     let names: Vec<_> = figures.iter().flat_map(|figure| figure.systems).collect();
     let systems = system::ALL.into_iter().filter(|(name, _)| names.contains(&name) && settings.wants(name));
@@ -65,6 +66,11 @@ fn run(
                     }
                 }
             }
+        }
+    }
+    if settings.is_counting {
+        for bench in &mut benches {
+            report(bench.fill_up()?);
         }
     }
     Ok(())

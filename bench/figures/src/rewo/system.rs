@@ -12,14 +12,12 @@ use engine::prelude::*;
 use engine_rewo_hash::RewoHash;
 use heap::Parameters;
 use index::block_hash::layout::{FILLED_MAX, SLOT_COUNT};
-use pmem::{Delays, Latency, Medium, MediumError, PersistCounts, Probed};
+use pmem::{Latency, MediumError};
 use pmem_os::{HostDram, MapOptions, Mapped, ticks};
 use rivals::{LevelHash, PathHash, Pfht, RewoPrinted, Table};
 
+use crate::memory::{Counted, Memory, slowed};
 use crate::{Error, records};
-
-/// The memory of the tables: slowed down and counted.
-type Memory = Probed<Mapped, (Delays, PersistCounts)>;
 
 /// Slots of a segment.
 const SEGMENT_SLOTS: u64 = 504;
@@ -59,10 +57,9 @@ pub(super) trait System {
     }
     fn medium(&self) -> &Memory;
 
-    /// Returns the numbers of blocks read and of fences since the table was made.
-    fn counts(&self) -> [u64; 2] {
-        let (delays, _) = self.medium().probe();
-        [delays.block_read_count(), self.medium().counts().map_or(0, |counts| counts.fence_count)]
+    /// Returns the accesses since the table was made.
+    fn counted(&self) -> Counted {
+        Counted::of(self.medium())
     }
 }
 
@@ -75,6 +72,8 @@ pub(super) struct Made<'a> {
     pub(super) cache_bytes: u64,
     /// The time of a read of the machine's own memory.
     pub(super) memory_read_ns: u64,
+    /// Items are moved between the turns, and not by a thread, so that counts are exact.
+    pub(super) is_counting: bool,
 }
 
 /// The writer of the cached table.
@@ -119,8 +118,7 @@ impl Made<'_> {
             cache_bytes: self.cache_bytes,
             ..Latency::default()
         };
-        let delays = Delays::new(latency, &HostDram).ok_or("no memory for the tags of the emulated cache")?;
-        Ok(Probed::with_probe(mapped, (delays, PersistCounts::default())))
+        slowed(mapped, latency)
     }
 
     fn slot_count(&self) -> u64 {
@@ -155,8 +153,9 @@ impl Made<'_> {
         let copy_bytes = if copies == Copies::None { 0 } else { self.slot_count() * COPY_BYTES_MAX };
         let store = store.of_fixed_size().pre_evicting(pre_evicts).caching(copy_bytes, HostDram)?;
         let store = Arc::new(store.copying_by(usize::from(copies == Copies::ByAThread))?);
-        let background = pre_evicts.then(|| Background::start(&store));
-        Ok(Box::new(Rewo { store, slot_count: self.slot_count(), _background: background }))
+        let background = (pre_evicts && !self.is_counting).then(|| Background::start(&store));
+        let catches_up = pre_evicts && self.is_counting;
+        Ok(Box::new(Rewo { store, slot_count: self.slot_count(), catches_up, _background: background }))
     }
 }
 
@@ -228,6 +227,7 @@ type Store = RewoHash<Memory, HostDram>;
 struct Rewo {
     store: Arc<Store>,
     slot_count: u64,
+    catches_up: bool,
     _background: Option<Background>,
 }
 
@@ -255,6 +255,11 @@ impl System for Rewo {
 
     fn get(&self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
         Ok(self.store.get(key, &mut |_, _, value| found(value))?)
+    }
+
+    fn catch_up(&self) -> Result<(), Error> {
+        while self.catches_up && self.store.step()? == Progress::More {}
+        Ok(())
     }
 
     fn slot_count(&self) -> u64 {

@@ -107,6 +107,22 @@ impl Bench {
         Ok(())
     }
 
+    /// Inserts until a record finds no space; returns the load of all slots, and the accesses of an insert.
+    pub(super) fn fill_up(&mut self) -> Result<Point, Error> {
+        let filled = self.timed(|bench| {
+            let before = bench.loaded.len();
+            while bench.system.insert(&key(bench.next.into()), &value(bench.next.into(), 0))? {
+                bench.loaded.push(bench.next);
+                bench.next += 1;
+            }
+            Ok([(bench.loaded.len() - before) as u64, 1])
+        })?;
+        let load = self.loaded.len() as f64 / self.system.slot_count() as f64;
+        let Measured { operations, ns, accesses, wrong, refused } = filled;
+        let accesses = Some(accesses);
+        Ok(Point { operations, ns, accesses, wrong, refused, ..Point::of("full", self.name, load, 0) })
+    }
+
     /// Runs a turn; returns its points.
     pub(super) fn turn(
         &mut self,
@@ -167,13 +183,11 @@ impl Bench {
 
     /// Times `work`, which returns how many operations it carried out, and how many were refused.
     fn timed(&mut self, work: impl FnOnce(&mut Bench) -> Result<[u64; 2], Error>) -> Result<Measured, Error> {
-        let (start, before, wrong) = (Instant::now(), self.system.counts(), self.wrong);
+        let (start, before, wrong) = (Instant::now(), self.system.counted(), self.wrong);
         let [operations, refused] = work(self)?;
-        let (ns, after) = (start.elapsed().as_nanos() as f64, self.system.counts());
-        let of_one = |whole: f64| whole / operations.max(1) as f64;
-        let [block_reads, fences] = [0, 1].map(|i| of_one((after[i] - before[i]) as f64));
-        let accesses = Accesses { block_reads, fences };
-        Ok(Measured { operations, ns: of_one(ns), accesses, wrong: self.wrong - wrong, refused })
+        let ns = start.elapsed().as_nanos() as f64 / operations.max(1) as f64;
+        let accesses = self.system.counted().per_operation(before, operations);
+        Ok(Measured { operations, ns, accesses, wrong: self.wrong - wrong, refused })
     }
 
     fn measure(&mut self, operations: &[Operation], is_absent: bool) -> Result<Measured, Error> {
