@@ -11,13 +11,21 @@
 //! executed nor read until this client, or another one, has read replies. A client that is not logged in gets no
 //! backlog.
 //!
+//! A single reply may be longer than that: replies that list a collection, or those of `EXEC` and scripts. So many
+//! clients with one such reply each can exceed the limit together.
+//!
 //! # Which client is disconnected
 //! A client is *stuck* if its backlog has neither shrunk nor grown for [`STUCK_MIN`]. A client that is held back and
-//! stuck may wait forever. In that case the stuck client with the largest backlog is disconnected: one per second for
-//! each loop that has such clients.
+//! stuck may wait forever. In that case, or while the limit is exceeded, the stuck client with the largest backlog is
+//! disconnected: one per second for each loop that has such clients.
+//!
+//! If the backlogs exceed twice the limit, the client with the largest one is disconnected immediately, and the next
+//! one once its memory is free. Exception: the only client with a backlog stays. So all backlogs together use at most
+//! twice the limit, and one reply for each thread that executes requests.
 //!
 //! [`FULL_BYTES`]: super::output::FULL_BYTES
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -49,10 +57,29 @@ impl Backlogs {
         bytes_max == 0 || (own_bytes as u64) < bytes_max.saturating_sub(self.len_bytes() as u64)
     }
 
-    /// Chooses the client to disconnect when a client has been held back for too long. Nothing more is executed for it.
+    /// Returns whether long replies use more than `factor` times the limit; a limit of 0 means no limit.
+    pub(crate) fn exceed(&self, factor: u64, bytes_max: u64) -> bool {
+        bytes_max != 0 && self.len_bytes() as u64 > bytes_max.saturating_mul(factor)
+    }
+
+    /// Chooses the client to disconnect when a client has been held back for too long, or long replies use too much.
+    /// Nothing more is executed for it.
     pub(crate) fn choose(&self, clients: &Clients) -> Option<Place> {
-        let stuck = clients.all().into_iter().filter(|record| is_stuck(record));
-        let largest = stuck.max_by_key(|record| record.backlog_bytes.load(Ordering::Relaxed))?;
+        self.choose_largest(clients.all().into_iter().filter(|record| is_stuck(record)))
+    }
+
+    /// Chooses the client to disconnect at once, if several have a backlog and none of them is being disconnected.
+    pub(crate) fn choose_at_once(&self, clients: &Clients) -> Option<Place> {
+        let mut records = clients.all();
+        records.retain(|record| record.backlog_bytes.load(Ordering::Relaxed) > 0);
+        if records.len() < 2 || records.iter().any(|record| record.is_killed()) {
+            return None;
+        }
+        self.choose_largest(records.into_iter())
+    }
+
+    fn choose_largest(&self, records: impl Iterator<Item = Arc<Record>>) -> Option<Place> {
+        let largest = records.max_by_key(|record| record.backlog_bytes.load(Ordering::Relaxed))?;
         largest.kill();
         self.evicted_count.fetch_add(1, Ordering::Relaxed);
         Some(largest.place)
@@ -96,7 +123,6 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
-    use std::sync::Arc;
 
     use super::*;
     use crate::clients::Peer;
@@ -142,5 +168,21 @@ mod tests {
         }
         assert_eq!(all.choose(&clients).map(|place| place.client_id), Some(3), "the second has been sent something");
         assert_eq!(all.evicted_count(), 1);
+    }
+
+    #[test]
+    fn long_replies_of_two_clients_make_the_largest_go_at_once() {
+        let (all, clients, one, other) = (Backlogs::default(), Clients::default(), record(1, 30), record(2, 20));
+        clients.add(&one);
+        assert_eq!(all.choose_at_once(&clients), None, "it is the only one");
+        clients.add(&other);
+        assert_eq!(all.choose_at_once(&clients), Some(one.place));
+        assert_eq!(all.choose_at_once(&clients), None, "its memory is about to be free");
+        one.backlog_bytes.store(0, Ordering::Relaxed);
+        let third = record(3, 10);
+        clients.add(&third);
+        assert_eq!(all.choose_at_once(&clients), Some(other.place));
+        Share::default().set(21, &third, &all);
+        assert!(all.exceed(2, 10) && !all.exceed(3, 10) && !all.exceed(2, 0));
     }
 }

@@ -330,14 +330,15 @@ impl Connection {
         self.needs_more_space() && !self.outgoing.may_grow(&self.shared)
     }
 
-    /// Returns whether the client is held back and does not read.
+    /// Returns whether the client does not read, and is held back or has a part in long replies that use too much.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.is_held_back() && backlog::is_stuck(&self.session.record)
+        backlog::is_stuck(&self.session.record)
+            && (self.is_held_back() || self.outgoing.backlogs_exceed(1, &self.shared))
     }
 
     /// Returns whether the loop has to check the client again even without an event.
     pub(crate) fn needs_checks(&self) -> bool {
-        self.outgoing.is_over_limit() || self.is_held_back()
+        self.outgoing.is_over_limit() || self.outgoing.output.backlog_bytes() > 0 || self.is_held_back()
     }
 
     /// Abandons a client that leaves too many replies or messages unread.

@@ -2,7 +2,7 @@
 //! monitors.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use resp::Request;
 
@@ -15,6 +15,7 @@ use crate::errors::{FixedError, Refusal};
 use crate::observers::announcements::Announcement;
 use crate::observers::events::NEW;
 use crate::observers::notify;
+use crate::reclaimer;
 use command_table::{Entry, flag};
 
 /// Maximum bytes of queued requests in one transaction: the length of the longest request.
@@ -124,7 +125,10 @@ impl Call<'_> {
             // It will run again.
             return outcome;
         }
-        self.note_run(began);
+        let took = self.note_run(began);
+        if shared.keyspace.collections.pace.is_behind() {
+            help_reclaimer(self, took);
+        }
         // After execution, as in Redis: EXEC is shown after its commands, and SELECT with the database that it
         // selected.
         self.show_to_monitors();
@@ -156,8 +160,8 @@ impl Call<'_> {
         })
     }
 
-    /// Records the duration of the command's function.
-    fn note_run(&mut self, began: Instant) {
+    /// Records the duration of the command's function, and returns it.
+    fn note_run(&mut self, began: Instant) -> Duration {
         let (entry, took) = (self.entry, began.elapsed());
         if self.pending.is_none() {
             // Inside a transaction the time counts as part of EXEC.
@@ -166,6 +170,7 @@ impl Call<'_> {
         let request = self.request;
         self.client().note_time(entry, &request, took);
         self.shared.counters_of(self.session).commands.note(entry.number, 1, took);
+        took
     }
 
     #[inline]
@@ -195,5 +200,16 @@ impl Call<'_> {
                 announcements.add(Announcement::Tracked { raw: raw.into_owned(), key: key.to_vec() });
             }
         }
+    }
+}
+
+/// Does a part of the work of the thread that deletes dead collections, unless the request changes nothing or is a part
+/// of another one.
+#[cold]
+fn help_reclaimer(call: &Call<'_>, took: Duration) {
+    let command = call.entry.command;
+    let writes = command.has(flag::WRITE) || command.executes() || command.runs_scripts();
+    if writes && call.pending.is_none() && !call.session.awaits_job {
+        reclaimer::help(call.shared, took);
     }
 }

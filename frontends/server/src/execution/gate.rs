@@ -84,6 +84,11 @@ impl Gate {
         Claimed { gate: self, _pass: pass }
     }
 
+    /// Waits for the running background job; the next one begins once this is dropped. The caller must not hold a pass.
+    pub(crate) fn between_jobs(&self) -> Pass<'_> {
+        Pass(self.background.0.lock())
+    }
+
     /// Waits until each loop has finished its current turn. The caller must not hold a pass.
     pub(crate) fn await_turns(&self) {
         self.lanes.iter().for_each(|lane| drop(lane.0.lock()));

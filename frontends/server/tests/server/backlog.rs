@@ -110,6 +110,38 @@ fn non_reading_client_makes_way() {
     assert_eq!(figure(&mut other, "unread_replies_bytes"), 0);
 }
 
+/// The reply of one command may be longer than the limit; those of many clients together may not stay.
+#[test]
+fn single_long_replies_are_limited_together() {
+    const REPLY_BYTES: usize = 16 << 20;
+    let mut parameters = Parameters::default();
+    parameters.set("maxmemory-clients", "20mb").expect("a parameter");
+    let server = TestServer::with(Config { threads: 2, parameters, ..Config::default() });
+    let mut other = server.client();
+    let word = "x".repeat(REPLY_BYTES / 16);
+    (0..16).for_each(|_| drop(other.call(&["RPUSH", "l", &word])));
+    let whole = Value::Array(vec![bulk(&word); 16]);
+    let ask = |clients: &mut Vec<Client>, words: &[&str]| {
+        let mut client = server.client();
+        client.send(&encode(words));
+        clients.push(client);
+    };
+    let mut deaf = Vec::new();
+    for words in [&["LRANGE", "l", "0", "-1"][..], &["EVAL", "return redis.call('lrange', 'l', 0, -1)", "0"]] {
+        (0..6).for_each(|_| ask(&mut deaf, words));
+    }
+    // More than a socket holds. At most twice the limit stays, except replies that have just been made.
+    while figure(&mut other, "evicted_clients") < 10 || figure(&mut other, "unread_replies_bytes") > 41 << 20 {
+        thread::yield_now();
+    }
+    // Clients that read nothing also leave when no further reply comes.
+    while figure(&mut other, "unread_replies_bytes") > 20 << 20 {
+        thread::yield_now();
+    }
+    drop(deaf);
+    assert!(other.call(&["LRANGE", "l", "0", "-1"]) == whole, "a client that reads gets a long reply");
+}
+
 #[test]
 fn pipeline_over_client_limit_is_dropped() {
     let server = TestServer::single();

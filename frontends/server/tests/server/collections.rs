@@ -284,6 +284,12 @@ impl Shown {
         shown
     }
 
+    /// Returns the number of elements without a record.
+    pub(crate) fn dead_elements(&self) -> u64 {
+        let dead = self.element_counts.iter().filter(|(id, _)| !self.records.contains_key(*id));
+        dead.map(|(_, count)| count).sum()
+    }
+
     /// Returns what is wrong.
     pub(crate) fn violation(&self) -> Option<String> {
         for (id, (count, owner, expiry)) in &self.records {

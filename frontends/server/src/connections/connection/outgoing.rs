@@ -139,6 +139,11 @@ impl Outgoing {
         shared.backlogs.allow(self.output.backlog_bytes(), shared.administration.settings.backlog_bytes_max())
     }
 
+    /// Returns whether unread replies use more than this many times their limit.
+    pub(super) fn backlogs_exceed(&self, factor: u64, shared: &Shared) -> bool {
+        shared.backlogs.exceed(factor, shared.administration.settings.backlog_bytes_max())
+    }
+
     /// Allows more replies to be held for the client.
     pub(super) fn grow(&mut self, record: &Record) -> io::Result<()> {
         backlog::note_progress(record);

@@ -1,6 +1,7 @@
 //! Periodic checks of a loop's clients.
 
 use super::EventLoop;
+use crate::clients::Place;
 use crate::messages::LoopMessage;
 
 impl EventLoop {
@@ -27,15 +28,23 @@ impl EventLoop {
         self.has_unread = has_unread;
         due.into_iter().for_each(|key| self.queue(key));
         if is_stuck {
-            self.reserve();
+            self.disconnect(self.shared.backlogs.choose(&self.shared.clients));
         }
     }
 
-    /// Disconnects one client, so that held-back clients can proceed (`backlog`).
+    /// Disconnects a client at once if unread replies use far too much (`backlog`).
+    pub(super) fn limit_backlogs(&self) {
+        let bytes_max = self.shared.administration.settings.backlog_bytes_max();
+        if self.shared.backlogs.exceed(2, bytes_max) {
+            self.disconnect(self.shared.backlogs.choose_at_once(&self.shared.clients));
+        }
+    }
+
+    /// Disconnects a client, so that others can proceed (`backlog`).
     #[cold]
-    fn reserve(&self) {
+    fn disconnect(&self, chosen: Option<Place>) {
         let shared = &self.shared;
-        if let Some(place) = shared.backlogs.choose(&shared.clients) {
+        if let Some(place) = chosen {
             shared.administration.log.evicted(place.client_id);
             shared.mailboxes.send_to_loop(place.loop_index, LoopMessage::Close(place));
         }

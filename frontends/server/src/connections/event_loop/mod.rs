@@ -369,6 +369,7 @@ impl EventLoop {
         });
         self.has_unread |= slot.connection.needs_checks();
         let is_queued = slot.queued;
+        self.limit_backlogs();
         self.note_wait(key);
         match turn {
             Turn::Again => self.queue(key),

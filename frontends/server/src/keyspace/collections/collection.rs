@@ -97,6 +97,8 @@ impl<'a> Collection<'a> {
         changes.delete(self.record_key());
         changes.put(self.view.layout.dead(self.record.id), Vec::new(), Expiry::NEVER);
         self.forget_due(changes);
+        // With its row.
+        self.view.collections.pace.note_dead(self.record.count + 1);
         self.view.collections.wake.wake();
     }
 

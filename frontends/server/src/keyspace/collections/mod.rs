@@ -11,10 +11,11 @@
 //!
 //! | step of the background, for each group | a crash after it leaves |
 //! |---|---|
-//! | 3 for a collection that has expired, one batch: its due row goes, its elements are dead | all of it done |
-//! | 4 for an emptied database, one batch: records go, their elements are dead | all of it done |
-//! | 5 delete elements of a dead collection | fewer of its elements, and its row |
-//! | 6 delete the row of a dead collection that has no elements, or of an emptied database without records | all done |
+//! | 3 for a collection that has expired: delete its record; it is dead, and its due row is its row | its row |
+//! | 4 delete elements of a dead collection | fewer of its elements, and its row |
+//! | 5 delete the row of a dead collection that has no elements | all of it done |
+//! | 6 for an emptied database, one batch: records go, their elements are dead | all of it done |
+//! | 7 delete the row of an emptied database without records | all of it done |
 //!
 //! | step of a loader, for a large collection | a crash after it leaves |
 //! |---|---|
@@ -28,9 +29,10 @@
 //! with exclusive access, and one in the background, has its keys alone. Step 3 has a lane of the gate and the lock of
 //! the key, and is not done while a command runs in the background. So nothing that a command has read of its keys
 //! changes before its batch, except that a key may expire: then its record has an expiry that has passed, and its due
-//! row is still there. Steps 4 to 6 need no lock, because no command uses what is dead.
+//! row is still there. Steps 4 to 7 need no lock, because no command uses what is dead; one thread at a time does them
+//! ([`Pace::turn`](pace::Pace::turn)): that of `reclaimer`, or one that helps it.
 //!
-//! Lock order: the gate's lanes, the locks of keys, the ids.
+//! Lock order: the gate's lanes, the turn, the locks of keys, the ids.
 
 mod collection;
 mod edit;
@@ -39,6 +41,7 @@ mod fill;
 pub(crate) mod layout;
 pub(crate) mod list;
 mod locks;
+pub(crate) mod pace;
 mod reclaim;
 mod record;
 pub(crate) mod sorted_set;
@@ -58,6 +61,7 @@ pub(crate) use edit::Edit;
 pub(crate) use fill::Filling;
 use layout::{Layout, TREE};
 pub(crate) use locks::{Locked, Locks};
+use pace::Pace;
 pub(crate) use reclaim::Reclaim;
 pub(crate) use record::{CollectionType, Record};
 pub(crate) use view::{Changes, View};
@@ -75,6 +79,7 @@ pub(crate) struct Collections {
     /// Reserved ids.
     ids: Mutex<Range<u64>>,
     pub(crate) wake: Wake,
+    pub(crate) pace: Pace,
 }
 
 impl Collections {
