@@ -30,6 +30,7 @@ pub(crate) fn plots(figure: &Figure, points: &Points) -> Result<String, Error> {
     for (workload, series) in workloads(figure, points) {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         plot(&area, figure, workload, &series)?;
+        area.present().map_err(|error| error.to_string())?;
     }
     Ok(svg)
 }
@@ -49,6 +50,8 @@ pub(crate) fn all_in_one(figure: &Figure, points: &Points) -> Result<Option<Stri
         for ((workload, series), part) in workloads.iter().zip(area.split_evenly((rows, columns))) {
             plot(&part, figure, workload, series)?;
         }
+        // The parts share the picture, which ends once.
+        area.present().map_err(|error| error.to_string())?;
     }
     Ok(Some(svg))
 }
@@ -129,6 +132,5 @@ fn draw(area: &Area<'_>, figure: &Figure, workload: &str, series: &[Series]) -> 
     }
     let legend = SeriesLabelPosition::UpperRight;
     chart.configure_series_labels().position(legend).background_style(WHITE.mix(0.7)).border_style(BLACK).draw()?;
-    area.present()?;
     Ok(())
 }

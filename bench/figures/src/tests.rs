@@ -194,6 +194,17 @@ fn inks_operations_have_parts() {
 }
 
 #[test]
+fn picture_of_several_plots_ends_once() {
+    let (figure, mut points) = (&Paper::named("rewo").unwrap().figures[1], Points::default());
+    for workload in figure.workloads {
+        points.add(point::Point { ns: 5.0, ..point::Point::of(workload, "rewo", 0.8, 0) });
+    }
+    let svg = plot::all_in_one(figure, &points).unwrap().unwrap();
+    assert_eq!((svg.matches("<svg").count(), svg.matches("</svg>").count()), (1, 1));
+    assert!(svg.trim_end().ends_with("</svg>") && plot::all_in_one(figure, &Points::default()).unwrap().is_none());
+}
+
+#[test]
 fn missing_figure_is_refused() {
     assert!(Paper::named("nobody").is_err());
     assert!(Paper::named("rewo").unwrap().chosen(&["99".to_owned()]).is_err());
