@@ -77,10 +77,10 @@ impl Change {
         if new.is_none() && old.is_none() {
             return None;
         }
-        let mut head = [0; INLINE_BYTES];
-        let bytes = words[2..].iter().flat_map(|word| word.to_le_bytes()).skip(1);
-        head.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-        Some(Change { new, old, len: words[2] as u8, head })
+        let mut bytes = [0; 8 * (CHANGE_WORDS - 2)];
+        bytes.as_chunks_mut().0.iter_mut().zip(&words[2..]).for_each(|(to, from)| *to = from.to_le_bytes());
+        let [len, head @ ..] = bytes;
+        Some(Change { new, old, len, head })
     }
 }
 

@@ -24,6 +24,9 @@ pub(super) struct Plan<'a> {
     pub(super) signatures: Vec<u64>,
 }
 
+/// Up to so many conditions, the signature of a key that is also written is found among theirs.
+const FEW_CONDITIONS: usize = 8;
+
 /// An operation with its signature.
 type Signed<'a> = (u64, &'a BatchOp<'a>);
 
@@ -118,7 +121,13 @@ impl<'a> Plan<'a> {
         signature: impl Fn(&'a [u8]) -> u64,
     ) -> Plan<'a> {
         let conditions: Vec<_> = conditions.iter().map(|condition| (signature(condition.key), *condition)).collect();
-        let ops = last_of_each_key(ops, signature);
+        let of_condition = |key: &[u8]| conditions.iter().find(|(_, condition)| condition.key == key);
+        let ops = match conditions.len() {
+            1..=FEW_CONDITIONS => {
+                last_of_each_key(ops, |key| of_condition(key).map_or_else(|| signature(key), |one| one.0))
+            }
+            _ => last_of_each_key(ops, signature),
+        };
         let asked = conditions.iter().map(|(signature, _)| *signature);
         let mut signatures: Vec<_> = asked.chain(ops.iter().map(|(signature, _)| *signature)).collect();
         if !conditions.is_empty() {

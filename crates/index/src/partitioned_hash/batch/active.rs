@@ -8,6 +8,7 @@ use heap::layout::{BATCH_WORD_COUNT, SEGMENT_BYTES, batch_word};
 use heap::{BatchState, BatchWord};
 use parking_lot::{Condvar, Mutex};
 use pmem::{Level, Medium, MediumError, Offset, Ticket};
+use smallvec::SmallVec;
 
 use super::{Change, now};
 use crate::Position;
@@ -15,6 +16,9 @@ use crate::canary;
 use crate::partitioned_hash::Slot;
 use crate::partitioned_hash::settle::settle;
 use crate::segmented::directory::Retired;
+
+/// Changes that need no allocation of their own.
+const FEW_COUNT: usize = 4;
 
 /// A batch that may have marked entries.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ pub(in crate::partitioned_hash) struct Active {
     /// The time at which the word is durable as COMMITTED, if known: a ticket, or [`UNKNOWN`].
     committed: AtomicU64,
     /// The changes in the batch's order, in which those of a segment are mostly adjacent.
-    changes: Box<[Change]>,
+    changes: SmallVec<[Change; FEW_COUNT]>,
     /// Segments, and the index at which a run of adjacent changes in the segment begins; sorted. The first reader
     /// that needs the runs computes them, because readers find very few batches.
     runs: OnceLock<Box<[(u64, usize)]>>,
@@ -65,7 +69,7 @@ impl Active {
             number,
             record,
             committed: AtomicU64::new(UNKNOWN),
-            changes: changes.into(),
+            changes: SmallVec::from_slice(changes),
             runs: OnceLock::new(),
         })
     }

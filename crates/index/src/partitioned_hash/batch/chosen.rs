@@ -1,6 +1,6 @@
 //! Free entries that a batch has chosen but not filled yet.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use heap::layout::SEGMENT_BYTES;
 use pmem::{LINE_BYTES, Offset};
@@ -17,7 +17,7 @@ pub(super) struct Chosen {
     segment: Offset,
     bits: [u64; WORD_COUNT],
     /// Entries of chained segments, which are few.
-    chained: HashSet<Offset>,
+    chained: BTreeSet<Offset>,
 }
 
 impl Chosen {

@@ -13,6 +13,7 @@
 //! belongs to the line and stays.
 
 use pmem::{Checksum, Medium, Offset};
+use smallvec::SmallVec;
 
 use super::Change;
 use crate::Position;
@@ -24,6 +25,9 @@ use heap::HeapError;
 pub const HEADER_BYTES: u64 = 8;
 /// The number of bytes of an operation.
 pub const OPERATION_BYTES: u64 = 24;
+
+/// Operations that are written without an allocation.
+const FEW_COUNT: usize = 8;
 
 /// Returns the length of a record of so many operations.
 #[must_use]
@@ -38,7 +42,8 @@ pub const fn record_bytes(operation_count: usize) -> u64 {
 pub(super) unsafe fn write<M: Medium>(medium: &M, at: Offset, changes: &[Change]) {
     let count = (changes.len() as u32).to_le_bytes();
     let words = |change: &Change| [change.at.0, change.old.word(), change.new.word()];
-    let operations: Vec<[[u8; 8]; 3]> = changes.iter().map(|change| words(change).map(u64::to_le_bytes)).collect();
+    let operations: SmallVec<[[[u8; 8]; 3]; FEW_COUNT]> =
+        changes.iter().map(|change| words(change).map(u64::to_le_bytes)).collect();
     let body = operations.as_flattened().as_flattened();
     let checksum = Checksum::default().update(&count).update(body).value();
     // SAFETY: the caller's promise; places are multiples of 16 bytes, so their space includes the padding.

@@ -1,6 +1,6 @@
 //! Carries out a batch: steps 2 to 7.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::iter;
 
 use heap::{BatchState, BatchWord, HeapError, Place};
@@ -40,7 +40,7 @@ pub struct Batch<'a, M, D: Dram> {
     chosen: Chosen,
     /// The numbers of signatures whose entries are outside their home lines, and the overflow paths to them.
     ways: Vec<(usize, OverflowPath)>,
-    full: HashSet<Offset>,
+    full: BTreeSet<Offset>,
     crowded: Vec<(u64, Offset)>,
     stashes: Vec<(Offset, Locked<'a>)>,
     pairs: Vec<Locked<'a>>,
@@ -58,7 +58,7 @@ const SPLIT_AHEAD_ENTRY_COUNT: u64 = SEGMENT_ENTRY_COUNT * 3 / 4;
 /// All segments that lack space for their part of a batch. The batch was not carried out.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Full(HashSet<Offset>);
+pub struct Full(BTreeSet<Offset>);
 
 /// A batch that was carried out.
 #[must_use]
@@ -170,7 +170,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
             counts: false,
             chosen: Chosen::default(),
             ways: Vec::new(),
-            full: HashSet::new(),
+            full: BTreeSet::new(),
             crowded: Vec::new(),
             stashes: Vec::new(),
             pairs: Vec::with_capacity(signatures.len()),
