@@ -132,7 +132,7 @@ mod tests {
         assert!(pace.is_behind());
         assert_eq!(pace.take_due(2).len(), 2);
         assert!(pace.is_behind());
-        assert_eq!(pace.take_due(2), [row.clone()]);
+        assert_eq!(pace.take_due(2), std::slice::from_ref(&row));
         assert!(!pace.is_behind() && pace.take_due(1).is_empty());
         pace.set_due(vec![row], false);
         assert!(!pace.is_behind());
