@@ -293,37 +293,13 @@ impl Ordered {
         self.walk(from, direction, |key, value| ControlFlow::Break((key.to_vec(), value.to_vec())))
     }
 
-    /// Calls `each` with the items from `from` on, in a direction, until it breaks.
-    pub(crate) fn walk<R: CallbackReply>(
+    fn walk<R: CallbackReply>(
         &self,
         from: Bound<&[u8]>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> R,
+        each: impl FnMut(&[u8], &[u8]) -> R,
     ) -> Result<Option<R::Break>, Error> {
-        let engine = self.caught_up()?;
-        let (space, mut stopped) = (self.tree.keyspace().space()?, None);
-        if space == Space::Whole {
-            let mut cursor = ScanCursor::new(from, direction);
-            while engine.scan(&mut cursor, &mut |key, value| keep(each(key, value), &mut stopped))? {}
-            return Ok(stopped);
-        }
-        let mut ranges = Bounds::from(from, direction).stored(space);
-        if direction == Direction::Backward {
-            ranges.reverse();
-        }
-        for bounds in ranges {
-            let mut cursor = ScanCursor::new(bounds.start(direction), direction);
-            let mut show = |stored: &[u8], value: &[u8]| match space.key_of(stored).filter(|_| bounds.contains(stored))
-            {
-                Some(key) => keep(each(key, value), &mut stopped),
-                None => ControlFlow::Break(()),
-            };
-            while engine.scan(&mut cursor, &mut show)? {}
-            if stopped.is_some() {
-                break;
-            }
-        }
-        Ok(stopped)
+        walk(&self.tree, self.early, from, direction, each)
     }
 
     pub(crate) fn engine(&self) -> Result<&dyn OrderedEngine, Error> {
@@ -331,14 +307,60 @@ impl Ordered {
     }
 
     pub(crate) fn caught_up(&self) -> Result<&dyn OrderedEngine, Error> {
-        let engine = self.engine()?;
-        if let Err(error) = engine.catch_up(self.early) {
-            // The index may have been dropped after an error, with no thread rebuilding it.
-            self.tree.inner().ask_workers();
-            return Err(error);
-        }
-        Ok(engine)
+        caught_up(&self.tree, self.early)
     }
+}
+
+/// Starts building the ordered index, unless it exists or is being built.
+pub(crate) fn want_order(tree: &Tree) -> Result<(), Error> {
+    let engine = ordered_engine(tree.inner().engine()?)?;
+    engine.request_order()?;
+    // No worker is woken if the index exists or is being built.
+    tree.inner().ask_wanted(engine.wanted_threads());
+    Ok(())
+}
+
+fn caught_up(tree: &Tree, early: Early) -> Result<&dyn OrderedEngine, Error> {
+    let engine = ordered_engine(tree.inner().engine()?)?;
+    if let Err(error) = engine.catch_up(early) {
+        // The index may have been dropped after an error, with no thread rebuilding it.
+        tree.inner().ask_workers();
+        return Err(error);
+    }
+    Ok(engine)
+}
+
+/// Calls `each` with the tree's items from `from` on, in a direction, until it breaks.
+pub(crate) fn walk<R: CallbackReply>(
+    tree: &Tree,
+    early: Early,
+    from: Bound<&[u8]>,
+    direction: Direction,
+    mut each: impl FnMut(&[u8], &[u8]) -> R,
+) -> Result<Option<R::Break>, Error> {
+    let engine = caught_up(tree, early)?;
+    let (space, mut stopped) = (tree.keyspace().space()?, None);
+    if space == Space::Whole {
+        let mut cursor = ScanCursor::new(from, direction);
+        while engine.scan(&mut cursor, &mut |key, value| keep(each(key, value), &mut stopped))? {}
+        return Ok(stopped);
+    }
+    let mut ranges = Bounds::from(from, direction).stored(space);
+    if direction == Direction::Backward {
+        ranges.reverse();
+    }
+    for bounds in ranges {
+        let mut cursor = ScanCursor::new(bounds.start(direction), direction);
+        let mut show = |stored: &[u8], value: &[u8]| match space.key_of(stored).filter(|_| bounds.contains(stored)) {
+            Some(key) => keep(each(key, value), &mut stopped),
+            None => ControlFlow::Break(()),
+        };
+        while engine.scan(&mut cursor, &mut show)? {}
+        if stopped.is_some() {
+            break;
+        }
+    }
+    Ok(stopped)
 }
 
 /// Returns the ordered operations of an engine.

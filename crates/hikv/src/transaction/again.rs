@@ -8,8 +8,7 @@ use epoch::Start;
 use super::part::Part;
 use super::reads::{RangePart, RangeRead, Rows};
 use crate::Tree;
-use crate::handles::Kind;
-use crate::ordered::Ordered;
+use crate::ordered::walk;
 
 /// Returns [`Error::Conflict`] if a key that was read has another version now, or a tree another space.
 pub(super) fn check_all(parts: &[Part<'_>], start: Start) -> Result<(), Error> {
@@ -52,8 +51,7 @@ pub(super) fn read_again(parts: &[Part<'_>], mut keys: Option<&mut Vec<(usize, V
 
 fn is_unchanged(tree: &Tree, read: &RangePart<'_>, mut note: impl FnMut(&[u8])) -> Result<bool, Error> {
     let (bounds, mut now) = (&read.bounds, Rows::default());
-    let ordered = Ordered::new(tree.held_by(Kind::Ordered), Early::Refuse);
-    let has_another = ordered.walk(bounds.start(read.direction), read.direction, |key, value| {
+    let has_another = walk(tree, Early::Refuse, bounds.start(read.direction), read.direction, |key, value| {
         let is_within = bounds.contains(key);
         if !is_within || now.row_count() == read.rows.row_count() {
             return ControlFlow::Break(is_within);

@@ -5,14 +5,14 @@ use std::iter;
 use std::sync::Arc;
 
 use catalog::Space;
-use engine::{Condition, Error, Required, Version};
+use engine::{Condition, Engine, Error, Required, Version};
 use epoch::Start;
 use smallvec::SmallVec;
 use transact::{Gate, Holder};
 
 use super::again::{check_all, check_spaces, read_again};
 use super::part::{Changes, Part};
-use super::points::Judged;
+use super::points::{Judged, Point};
 use super::reads::RangeRead;
 use super::{PATIENCE, ROW_COUNT_MAX};
 use crate::tree::StoredKeys;
@@ -37,7 +37,9 @@ pub(super) struct Attempt<'s> {
     /// [`Trees::return_count`](crate::trees::Trees::return_count) before all reads.
     return_count: Cell<u64>,
     /// The trees that the attempt uses. The first is that of the store.
-    parts: RefCell<Vec<Part<'s>>>,
+    parts: RefCell<SmallVec<[Part<'s>; 1]>>,
+    /// The number of the part that has the key whose first read was the last one.
+    last: Cell<usize>,
     /// A read has shown that another thread has changed a key since an earlier read.
     is_doomed: Cell<bool>,
 }
@@ -56,7 +58,8 @@ impl<'s> Attempt<'s> {
         let holder = if is_exclusive { Some(store.inner().gate_lock.lock()?) } else { None };
         let (parts, start) = (RefCell::default(), Cell::new(Start::now()));
         let return_count = Cell::new(store.inner().trees.return_count());
-        let attempt = Attempt { store, number, holder, start, return_count, parts, is_doomed: Cell::new(false) };
+        let (last, is_doomed) = (Cell::new(0), Cell::new(false));
+        let attempt = Attempt { store, number, holder, start, return_count, parts, last, is_doomed };
         attempt.add(Part::of_store(store)?)?;
         Ok(attempt)
     }
@@ -148,9 +151,13 @@ impl<'s> Attempt<'s> {
         key: &[u8],
         read: impl FnOnce(ItemView<'_>) -> R,
     ) -> Result<Option<R>, Error> {
-        let found = self.part_mut(number).read(key, self.start.get(), read);
-        self.is_doomed.set(self.is_doomed.get() || matches!(found, Err(Error::Conflict)));
-        found
+        let mut part = self.part_mut(number);
+        let count = part.points().len();
+        let found = part.read(key, self.start.get(), read);
+        if part.points().len() > count {
+            self.last.set(number);
+        }
+        found.inspect_err(|error| self.is_doomed.set(self.is_doomed.get() || matches!(error, Error::Conflict)))
     }
 
     /// Returns an error if the attempt cannot commit: another thread has changed a key that was read.
@@ -247,22 +254,16 @@ impl<'s> Attempt<'s> {
         by: Judged,
         (writes, is_alone): (bool, bool),
     ) -> Result<(), Error> {
-        let mappings: Few<_> = parts.iter().map(|part| part.tree().keyspace().mapping()).collect();
-        self.store.keyspace().change_trees(&mappings, is_alone, |engine, spaces| {
-            if parts.iter().zip(spaces).any(|(part, space)| part.space() != *space) {
-                return Err(Error::Conflict);
-            }
+        let (keyspace, are_plain) = (self.store.keyspace(), expiring.is_empty() && parts.iter().all(Part::is_plain));
+        let write = |engine: &dyn Engine| {
             // Keys whose stored forms are other ones are copied.
-            let are_plain = expiring.is_empty() && parts.iter().all(Part::is_plain);
             let stored = if are_plain { None } else { Some(stored_keys(parts, expiring)) };
             let mut stored = stored.as_ref().map(StoredKeys::iter);
             let mut stored_of = |key| stored.as_mut().and_then(Iterator::next).unwrap_or(key);
             let (mut conditions, mut ops) = (Few::new(), Few::new());
-            for part in parts {
-                part.for_each_point(|point| {
-                    let key = stored_of(point.key);
-                    conditions.push(Condition { key, required: point.required(key, by) });
-                });
+            for point in parts.iter().flat_map(Part::points) {
+                let key = stored_of(point.key);
+                conditions.push(Condition { key, required: point.required(key, by) });
             }
             for (_, key, version) in expiring {
                 conditions.push(Condition { key: stored_of(key), required: Required::Version(*version) });
@@ -272,28 +273,39 @@ impl<'s> Attempt<'s> {
             }
             self.store.inner().check_memory_for(&ops)?;
             engine.write_batch_if(&conditions, if writes { &ops } else { &[] })
+        };
+        match parts {
+            // These keys are stored under their own names, whatever space their tree has.
+            [_] if are_plain && !is_alone => return keyspace.change(write),
+            [_] if are_plain => return keyspace.change_alone(write),
+            _ => {}
+        }
+        let mappings: Few<_> = parts.iter().map(|part| part.tree().keyspace().mapping()).collect();
+        keyspace.change_trees(&mappings, is_alone, |engine, spaces| {
+            let are_same = parts.iter().zip(spaces).all(|(part, space)| part.space() == *space);
+            if are_same { write(engine) } else { Err(Error::Conflict) }
         })
     }
 
     /// Returns true if all keys that were read had these values at one moment. False says nothing.
     fn were_together(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
-        let (mut count, mut absent_count) = (0, 0);
-        for part in parts {
-            part.for_each_point(|point| {
-                count += 1;
-                absent_count += u32::from(point.is_absent());
-            });
-        }
-        if count <= 1 {
+        let points = || parts.iter().flat_map(Part::points);
+        if points().count() <= 1 {
             return Ok(true);
         }
+        let absent_count = points().filter(|point| point.is_absent()).count();
         if absent_count > 1 || !self.store.inner().engine()?.features().distinct_versions {
             return Ok(false);
         }
+        // The last read was made when the others held, if these have not changed since.
+        let last = parts[self.last.get()].points().next_back();
+        let skips_last = absent_count == 0 || last.is_some_and(Point::is_absent);
         // Witnesses suffice: the result counts only if no place was reused.
         let are_same = |is_absent: bool| {
-            for part in parts {
-                for point in part.points().filter(|point| point.is_absent() == is_absent) {
+            for (number, part) in parts.iter().enumerate() {
+                let skipped_count = usize::from(skips_last && number == self.last.get());
+                let looked_at = part.points().rev().skip(skipped_count).filter(|point| point.is_absent() == is_absent);
+                for point in looked_at {
                     if part.witness_of(point.key)? != point.witness() {
                         return Err(Error::Conflict);
                     }
@@ -314,7 +326,7 @@ impl<'s> Attempt<'s> {
 /// Returns the stored forms of the keys of all points, expiring rows and changes.
 fn stored_keys(parts: &[Part<'_>], expiring: &[ExpiringRow]) -> StoredKeys {
     let mut stored = StoredKeys::default();
-    parts.iter().for_each(|part| part.for_each_point(|point| stored.push(part.space(), point.key)));
+    parts.iter().for_each(|part| part.points().for_each(|point| stored.push(part.space(), point.key)));
     expiring.iter().for_each(|(space, key, _)| stored.push(*space, key));
     parts.iter().for_each(|part| part.for_each_change(|key, _| stored.push(part.space(), key)));
     stored

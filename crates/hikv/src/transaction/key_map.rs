@@ -1,8 +1,7 @@
-//! A map by key that allocates nothing for a few short keys.
+//! A map by key whose memory can be used again.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 use std::mem;
-use std::slice;
 
 use smallvec::SmallVec;
 
@@ -11,8 +10,6 @@ use crate::ordered::Bounds;
 /// A key. Up to 24 bytes are stored in place.
 type Key = SmallVec<[u8; 24]>;
 
-/// Entries that are stored in place.
-const IN_PLACE_COUNT: usize = 4;
 /// Entries up to which a sorted vector is as fast as a tree.
 const FEW_COUNT_MAX: usize = 16;
 
@@ -20,19 +17,13 @@ const FEW_COUNT_MAX: usize = 16;
 #[derive(Clone, Debug)]
 pub(super) enum KeyMap<T> {
     /// In the order of keys.
-    Few(SmallVec<[(Key, T); IN_PLACE_COUNT]>),
+    Few(Vec<(Key, T)>),
     Many(BTreeMap<Key, T>),
-}
-
-/// An iterator over the entries in the order of their keys.
-pub(super) enum Entries<'m, T> {
-    Few(slice::Iter<'m, (Key, T)>),
-    Many(btree_map::Iter<'m, Key, T>),
 }
 
 impl<T> Default for KeyMap<T> {
     fn default() -> KeyMap<T> {
-        KeyMap::Few(SmallVec::new())
+        KeyMap::Few(Vec::new())
     }
 }
 
@@ -70,20 +61,20 @@ impl<T> KeyMap<T> {
         }
     }
 
-    /// Returns the entries in the order of their keys.
-    pub(super) fn iter(&self) -> Entries<'_, T> {
-        match self {
-            KeyMap::Few(entries) => Entries::Few(entries.iter()),
-            KeyMap::Many(entries) => Entries::Many(entries.iter()),
-        }
-    }
-
     /// Calls `each` with the entries in the order of their keys.
     #[inline]
     pub(super) fn for_each<'m>(&'m self, mut each: impl FnMut(&'m [u8], &'m T)) {
         match self {
             KeyMap::Few(entries) => entries.iter().for_each(|(key, value)| each(key, value)),
             KeyMap::Many(entries) => entries.iter().for_each(|(key, value)| each(key, value)),
+        }
+    }
+
+    /// Removes all entries, and keeps the memory of a few.
+    pub(super) fn clear(&mut self) {
+        match self {
+            KeyMap::Few(entries) => entries.clear(),
+            KeyMap::Many(_) => *self = KeyMap::default(),
         }
     }
 
@@ -108,18 +99,6 @@ fn pair<T>((key, value): &(Key, T)) -> (&Key, &T) {
     (key, value)
 }
 
-impl<'m, T> Iterator for Entries<'m, T> {
-    type Item = (&'m [u8], &'m T);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = match self {
-            Entries::Few(entries) => entries.next().map(pair),
-            Entries::Many(entries) => entries.next(),
-        }?;
-        Some((key, value))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,10 +112,9 @@ mod tests {
             map.insert(&key, number);
             model.insert(key.clone(), number);
             assert_eq!(map.get(&key), Some(&number));
-            let mut count = 0;
-            map.for_each(|key, number| count += usize::from(model.get(key) == Some(number)));
-            assert_eq!(count, model.len());
-            assert!(map.iter().eq(model.iter().map(|(key, number)| (&key[..], number))), "after {number}");
+            let mut entries = Vec::new();
+            map.for_each(|key, number| entries.push((key, number)));
+            assert!(entries.into_iter().eq(model.iter().map(|(key, number)| (&key[..], number))), "after {number}");
             for bounds in [Bounds::ALL, Bounds::of_prefix(&[7]), Bounds::of(&([3_u8]..[9]))] {
                 let mut within = model.iter().filter(|(key, _)| bounds.contains(key));
                 let of_pair = |found: Option<(&[u8], &u32)>| found.map(|(key, number)| (key.to_vec(), *number));
@@ -147,5 +125,7 @@ mod tests {
         }
         assert!(matches!(map, KeyMap::Many(_)));
         assert!(!map.is_empty() && map.get(b"absent").is_none());
+        map.clear();
+        assert!(map.is_empty() && map.get(&[7; 7]).is_none());
     }
 }

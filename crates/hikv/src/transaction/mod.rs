@@ -25,9 +25,10 @@
 //! 6. Wait for the disk.
 //!
 //! # Reads only
-//! One key needs no commit. Several are read again; if their versions are the same, and no space that was freed since
-//! the beginning has been reused (a place may then have another value of the same key), all of them were present at one
-//! moment between the two reads. At most one absent key can be judged so, and it is judged first. Otherwise, if the
+//! One key needs no commit. Of several, all but the last are read again: if their versions are the same, and no space
+//! that was freed since the beginning has been reused (a place may then have another value of the same key), all of
+//! them were present when the last one was read. At most one absent key can be judged so. If it is not the last one, it
+//! is judged first, and the last one too: the moment is then that of the absent key's second read. Otherwise, if the
 //! engine's versions return with their values, or if trees were swapped since the beginning (each look may have met
 //! another tree), the reads are the conditions of a batch without operations.
 //!
@@ -43,6 +44,7 @@ mod again;
 mod attempt;
 mod entry;
 mod key_map;
+mod memory;
 mod options;
 mod part;
 mod points;

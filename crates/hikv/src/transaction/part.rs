@@ -1,16 +1,18 @@
 //! The reads and changes of an attempt in one tree.
 
 use std::borrow::Cow;
+use std::ops::{Bound, ControlFlow};
 
 use catalog::Space;
-use engine::{BatchOp, Error, Expiry, Version, Witness};
+use engine::{BatchOp, Direction, Early, Error, Expiry, Version, Witness};
 use epoch::Start;
 
 use super::key_map::KeyMap;
-use super::points::{Point, Points};
+use super::memory::Kept;
+use super::points::Point;
 use super::reads::RangeRead;
-use crate::ordered::Bounds;
-use crate::{ItemView, Store, Tree};
+use crate::ordered::{Bounds, walk, want_order};
+use crate::{Item, ItemView, Store, Tree};
 
 /// The changes that an attempt wants to make in a tree, by key.
 pub(super) type Changes = KeyMap<Change>;
@@ -54,9 +56,7 @@ pub(super) struct Part<'s> {
     tree: Cow<'s, Tree>,
     /// The tree's space when the attempt began to use it. A tree that was cleared has another one.
     space: Space,
-    points: Points,
-    ranges: Vec<RangeRead>,
-    changes: Changes,
+    memory: Kept,
 }
 
 impl<'s> Part<'s> {
@@ -72,7 +72,7 @@ impl<'s> Part<'s> {
 
     fn begin(tree: Cow<'s, Tree>) -> Result<Part<'s>, Error> {
         let space = tree.keyspace().space()?;
-        Ok(Part { tree, space, points: Points::default(), ranges: Vec::new(), changes: Changes::default() })
+        Ok(Part { tree, space, memory: Kept::new() })
     }
 
     pub(super) fn tree(&self) -> &Tree {
@@ -93,7 +93,8 @@ impl<'s> Part<'s> {
         start: Start,
         read: impl FnOnce(ItemView<'_>) -> R,
     ) -> Result<Option<R>, Error> {
-        let Part { tree, points, .. } = self;
+        let Part { tree, memory, .. } = self;
+        let points = &mut memory.points;
         let found = tree.in_place().get_item(key, |item| (points.note(key, &item, start), read(item)))?;
         match found {
             Some((noted, result)) => noted.map(|()| Some(result)),
@@ -121,73 +122,84 @@ impl<'s> Part<'s> {
         self.tree.in_place().get_part_item(key, |item| item.witness())
     }
 
-    /// Calls `each` with the keys that were read.
-    #[inline]
-    pub(super) fn for_each_point<'p>(&'p self, each: impl FnMut(Point<'p>)) {
-        self.points.for_each(each);
+    /// Returns the keys that were read, in the order of their first reads.
+    pub(super) fn points(&self) -> impl DoubleEndedIterator<Item = Point<'_>> + ExactSizeIterator {
+        self.memory.points.iter()
     }
 
-    /// Returns the keys that were read.
-    pub(super) fn points(&self) -> impl Iterator<Item = Point<'_>> {
-        self.points.iter()
+    /// Reads the item at one end of the tree, which has no changes of the attempt.
+    pub(super) fn read_end(&mut self, direction: Direction) -> Result<Option<Item>, Error> {
+        want_order(&self.tree)?;
+        let mut range = RangeRead::new(Bounds::ALL);
+        let item = walk(&self.tree, Early::Wait, Bound::Unbounded, direction, |key, value| {
+            let rows = range.rows_mut(direction);
+            rows.add(key, value);
+            rows.reaches(key);
+            ControlFlow::Break((key.to_vec(), value.to_vec()))
+        })?;
+        if item.is_none() {
+            range.is_read();
+        }
+        self.memory.ranges.push(range);
+        Ok(item)
     }
 
     /// Begins the read of a range, and returns its number.
     pub(super) fn begin_range(&mut self, bounds: Bounds) -> usize {
-        self.ranges.push(RangeRead::new(bounds));
-        self.ranges.len() - 1
+        self.memory.ranges.push(RangeRead::new(bounds));
+        self.memory.ranges.len() - 1
     }
 
     pub(super) fn range_mut(&mut self, number: usize) -> &mut RangeRead {
-        &mut self.ranges[number]
+        &mut self.memory.ranges[number]
     }
 
     pub(super) fn ranges(&self) -> impl Iterator<Item = &RangeRead> {
-        self.ranges.iter()
+        self.memory.ranges.iter()
     }
 
     /// Returns true if a part of a range was read.
     pub(super) fn has_ranges(&self) -> bool {
-        self.ranges().any(|range| range.parts().next().is_some())
+        self.ranges().any(RangeRead::is_begun)
     }
 
     /// Calls `each` with the keys to change.
     #[inline]
     pub(super) fn for_each_change<'p>(&'p self, each: impl FnMut(&'p [u8], &'p Change)) {
-        self.changes.for_each(each);
+        self.memory.changes.for_each(each);
     }
 
     /// Returns true if all keys that were read as points or are to be changed are stored under their own names.
     pub(super) fn is_plain(&self) -> bool {
-        let (keyspace, mut is_plain) = (self.tree.keyspace(), true);
-        self.for_each_point(|point| is_plain &= keyspace.is_plain(point.key));
+        let keyspace = self.tree.keyspace();
+        let mut is_plain = self.points().all(|point| keyspace.is_plain(point.key));
         self.for_each_change(|key, _| is_plain &= keyspace.is_plain(key));
         is_plain
     }
 
     pub(super) fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
+        !self.memory.changes.is_empty()
     }
 
     /// Returns the change that the attempt wants to make to the key.
     pub(super) fn change_of(&self, key: &[u8]) -> Option<&Change> {
-        self.changes.get(key)
+        self.memory.changes.get(key)
     }
 
     pub(super) fn change(&mut self, key: &[u8], change: Change) {
-        self.changes.insert(key, change);
+        self.memory.changes.insert(key, change);
     }
 
     /// Returns the first change within the bounds, or the last one.
     pub(super) fn change_within(&self, bounds: &Bounds, is_last: bool) -> Option<(&[u8], &Change)> {
-        self.changes.within(bounds, is_last)
+        self.memory.changes.within(bounds, is_last)
     }
 
     pub(super) fn all_changes(&self) -> Changes {
-        self.changes.clone()
+        self.memory.changes.clone()
     }
 
     pub(super) fn set_changes(&mut self, changes: Changes) {
-        self.changes = changes;
+        self.memory.changes = changes;
     }
 }

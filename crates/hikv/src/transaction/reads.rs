@@ -12,6 +12,10 @@ use crate::ordered::Bounds;
 /// equal digests.
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
+/// Bytes of items that are kept of each end, instead of their digest, which costs more.
+const KEPT_BYTES_MAX: usize = 1 << 16;
+const LENGTHS_BYTES: usize = 2 * size_of::<u64>();
+
 /// The part of a range that was read, from both ends.
 #[derive(Debug)]
 pub(super) struct RangeRead {
@@ -25,6 +29,9 @@ pub(super) struct RangeRead {
 /// The items that were read from one end of a range.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
+    /// The first items: lengths of key and value, key, value.
+    kept: Vec<u8>,
+    /// The digest of the others.
     digest: u64,
     row_count: u64,
     /// The last key that was handed out.
@@ -34,8 +41,19 @@ pub(super) struct Rows {
 impl Rows {
     /// Adds an item of the store.
     pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
-        self.digest = SECRET.hash_one((self.digest, key, value));
         self.row_count += 1;
+        let row_bytes = LENGTHS_BYTES + key.len() + value.len();
+        // All items after the first one that is not kept are in the digest, so equal bytes are equal items.
+        if self.digest != 0 || self.kept.len() + row_bytes > KEPT_BYTES_MAX {
+            self.digest = SECRET.hash_one((self.digest, key, value)) | 1;
+            return;
+        }
+        self.kept.reserve(row_bytes);
+        for len in [key.len(), value.len()] {
+            self.kept.extend_from_slice(&(len as u64).to_le_bytes());
+        }
+        self.kept.extend_from_slice(key);
+        self.kept.extend_from_slice(value);
     }
 
     /// Records that the read reaches to this key.
@@ -51,7 +69,7 @@ impl Rows {
 
     /// Returns true if the items are the same.
     pub(super) fn is_same(&self, other: &Rows) -> bool {
-        (self.digest, self.row_count) == (other.digest, other.row_count)
+        (self.digest, self.row_count) == (other.digest, other.row_count) && self.kept == other.kept
     }
 }
 
@@ -84,6 +102,11 @@ impl RangeRead {
 
     pub(super) fn row_count(&self) -> u64 {
         self.front.row_count + self.back.row_count
+    }
+
+    /// Returns true if a part was read.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_whole || self.front.last.is_some() || self.back.last.is_some()
     }
 
     /// Returns the parts that were read: up to the last item of each end, or the whole range.

@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 use std::rc::Rc;
 
-use engine::{Decision, Error, Expiry, Limits};
+use engine::{Decision, Direction, Error, Expiry, Limits};
 
 use super::attempt::Attempt;
 use super::entry::Entry;
@@ -261,7 +261,7 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`TxTree::range`].
     pub fn first(&self) -> Result<Option<Item>, Error> {
-        self.range_within(Bounds::ALL)?.next().transpose()
+        self.end(Direction::Forward)
     }
 
     /// Returns the item with the greatest key.
@@ -269,7 +269,19 @@ impl<'s> TxTree<'s> {
     /// # Errors
     /// As for [`TxTree::range`].
     pub fn last(&self) -> Result<Option<Item>, Error> {
-        self.range_within(Bounds::ALL)?.next_back().transpose()
+        self.end(Direction::Backward)
+    }
+
+    fn end(&self, direction: Direction) -> Result<Option<Item>, Error> {
+        if !self.attempt.part(self.part).has_changes() {
+            return self.attempt.part_mut(self.part).read_end(direction);
+        }
+        let mut range = self.range_within(Bounds::ALL)?;
+        match direction {
+            Direction::Forward => range.next(),
+            Direction::Backward => range.next_back(),
+        }
+        .transpose()
     }
 
     /// Makes the transaction depend on all items of `range`: it commits only if none of them changes, comes or goes.

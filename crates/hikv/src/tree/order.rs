@@ -6,7 +6,7 @@ use engine::Early;
 
 use super::{Iter, IterKeys, Tree};
 use crate::handles::Kind;
-use crate::ordered::{Bounds, Item, Ordered, order_for, pass};
+use crate::ordered::{Bounds, Item, Ordered, order_for, pass, want_order};
 use crate::read_view::walk;
 use crate::{CallbackReply, Cursors, Error, Range};
 
@@ -76,12 +76,8 @@ impl Tree {
     /// [`Error::NoOrder`] if the store was opened with [`crate::Options::ordered`] off; [`Error::Unsupported`] if the
     /// engine has no order. If an earlier index was lost through an error, this returns that error once.
     pub fn ordered(&self) -> Result<Ordered, Error> {
-        let ordered = Ordered::new(self.held_by(Kind::Ordered), Early::Wait);
-        let engine = ordered.engine()?;
-        engine.request_order()?;
-        // No worker is woken if the index exists or is being built.
-        self.inner().ask_wanted(engine.wanted_threads());
-        Ok(ordered)
+        want_order(self)?;
+        Ok(Ordered::new(self.held_by(Kind::Ordered), Early::Wait))
     }
 
     /// Returns an iterator over the items of `range` in key order. `rev` and `next_back` iterate from the end. The

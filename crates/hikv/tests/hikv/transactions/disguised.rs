@@ -53,8 +53,10 @@ impl Scene<'_> {
     }
 }
 
+type Change = fn(&Scene<'_>);
+
 /// The changes, by name. None of them leaves the key with the value that was read.
-const CHANGES: [(&str, fn(&Scene<'_>)); 7] = [
+const CHANGES: [(&str, Change); 7] = [
     ("update", |scene| scene.put_forged()),
     ("same value with an expiry", |scene| {
         scene.tree.put_with(KEY, scene.value, hikv::PutOptions::new().ttl(Duration::from_secs(60))).unwrap();
@@ -87,9 +89,9 @@ const CHANGES: [(&str, fn(&Scene<'_>)); 7] = [
     }),
 ];
 
-/// The ways to notice the change, by name.
 type Finish = fn(Transaction<'_>, &Tree) -> Result<(), Error>;
 
+/// The ways to notice the change, by name.
 const FINISHES: [(&str, Finish); 4] = [
     ("commit with a write", |tx, _| {
         tx.put("written", "x")?;
