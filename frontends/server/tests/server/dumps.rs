@@ -1,7 +1,7 @@
 //! DUMP and RESTORE of collections, and dumps of Redis in each encoding.
 
-use crate::collections::Shown;
 use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
+use crate::shown::Shown;
 use crate::sorted_set_orders::check;
 
 const BAD_FORMAT: &str = "ERR Bad data format";

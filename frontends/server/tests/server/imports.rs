@@ -6,8 +6,8 @@ use hikv::{Options, Store};
 use rdb::{FileReader, FileWriter, Kind};
 use server::{Import, Imported, TransferError};
 
-use crate::collections::{Shown, TREE};
 use crate::common::{TestServer, bulk, int};
+use crate::shown::{Shown, TREE};
 
 /// Enough for several batches, in a set and in a sorted set.
 const COUNT: usize = 30_000;

@@ -34,6 +34,7 @@ mod scripts;
 mod secrets;
 mod sets;
 mod sharing;
+mod shown;
 mod sort;
 mod sorted_set_orders;
 mod sorted_set_waits;
