@@ -114,7 +114,7 @@ fn content_of_free_pages_is_given_up() {
     filled.memory.eviction().overwritten.clear();
     // Half of the slots in a row, and each second one of the others.
     let places = filled.chunks.remove(&0).unwrap();
-    let is_freed = |i: usize| i < places.len() / 2 || i % 2 == 0;
+    let is_freed = |i: usize| i < places.len() / 2 || i.is_multiple_of(2);
     for (i, place) in places.iter().enumerate() {
         if is_freed(i) {
             filled.heap.free(&filled.memory, *place);

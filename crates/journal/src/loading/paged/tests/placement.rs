@@ -100,10 +100,10 @@ fn requested_pages_are_read_together() {
     let journal = open(&files, options(true));
     let (together, begun_count) = (Barrier::new(COUNT as usize), AtomicU64::new(0));
     files.base.interpose(move |operation| {
-        if let (Operation::Read(_), Some("hikv-read")) = (operation, thread::current().name()) {
-            if begun_count.fetch_add(1, Ordering::Relaxed) < COUNT {
-                together.wait();
-            }
+        if let (Operation::Read(_), Some("hikv-read")) = (operation, thread::current().name())
+            && begun_count.fetch_add(1, Ordering::Relaxed) < COUNT
+        {
+            together.wait();
         }
         Ok(())
     });
