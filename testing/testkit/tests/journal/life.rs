@@ -39,6 +39,7 @@ pub(crate) struct Life {
     segment_bytes: u64,
     /// The memory for pages, if it is limited.
     memory_bytes_max: Option<u64>,
+    overwrites: bool,
     /// The end of the life before.
     before: Ended,
 }
@@ -52,9 +53,9 @@ type Crash = (DiskImage, History);
 impl Life {
     /// Starts the first life of a region by creating its journal.
     pub(crate) fn first(course: Course, segment_bytes: u64) -> Life {
-        let Course { level, canary, memory_bytes_max, .. } = course;
+        let Course { level, canary, memory_bytes_max, overwrites, .. } = course;
         let disk = disk(SimDisk::new(0, Model::Disk), canary);
-        let life = Life { disk, level, canary, segment_bytes, memory_bytes_max, before: Ended::Killed };
+        let life = Life { disk, level, canary, segment_bytes, memory_bytes_max, overwrites, before: Ended::Killed };
         drop(
             Journaled::create(life.disk.files(), REGION_BYTES, [1; 16], life.options()).expect("a disk without faults"),
         );
@@ -212,7 +213,7 @@ impl Life {
             shared.lock().0.push(pieces.collect::<Vec<_>>());
         };
         let was_healthy = journal.health().is_ok();
-        match rng.u8(0..26) {
+        match rng.u8(0..if self.overwrites { 26 } else { 24 }) {
             0..6 => {
                 let line = rng.u64(0..8) * 64;
                 let place = rng.u64(0..4) * 8;
@@ -254,7 +255,7 @@ impl Life {
             }
             17..22 => return self.commit(journal, shared, LEVELS[rng.usize(0..LEVELS.len())]),
             22 => drop(journal.checkpoint()),
-            23 | 24 => {
+            24 | 25 => {
                 let at = Offset(rng.u64(64..PAGE_BYTES / 16 + 1) * 16);
                 let end = if rng.bool() { REGION_BYTES } else { rng.u64(at.0 / 16 + 1..REGION_BYTES / 16) * 16 };
                 shared.lock().0.store(at.0 as usize, vec![0; (end - at.0) as usize]);

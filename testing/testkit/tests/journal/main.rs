@@ -25,7 +25,7 @@ const LIFE_COUNT: usize = 5;
 const SEGMENT_BYTES: [u64; 5] = [8 << 10, 8 << 10, 8 << 10, 16 << 10, 40 << 10];
 
 /// The parameters of a run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Course {
     level: Durability,
     canary: Option<Canary>,
@@ -33,10 +33,13 @@ struct Course {
     faults: bool,
     /// Limits the memory for pages.
     memory_bytes_max: Option<u64>,
+    /// Also overwrites parts of pages whose contents are not needed.
+    overwrites: bool,
 }
 
 /// A life without faults and without a limit of memory.
-const PLAIN: Course = Course { level: Durability::Power, canary: None, faults: false, memory_bytes_max: None };
+const PLAIN: Course =
+    Course { level: Durability::Power, canary: None, faults: false, memory_bytes_max: None, overwrites: false };
 
 /// The memory of a region that has more pages.
 const ONE_PAGE: Option<u64> = Some(4096);
@@ -61,7 +64,7 @@ fn passes(course: Course, seed_count: u64) {
     let seed_count = seed_count / Extent::pick(4, 1);
     let mut image_count = 0;
     for seed in 0..seed_count {
-        image_count += run(seed, course).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        image_count += run(seed, course).unwrap_or_else(|wrong| panic!("seed {seed} of {course:?}: {wrong}"));
     }
     assert!(image_count > 10 * seed_count, "{image_count} images");
 }
@@ -95,9 +98,17 @@ fn whatever_the_disk_refuses_nothing_acknowledged_is_lost() {
 #[test]
 fn evicted_pages_survive_as_all_others() {
     let paged = Course { memory_bytes_max: ONE_PAGE, ..PLAIN };
-    passes(paged, 100);
-    passes(Course { level: Durability::Buffered, ..paged }, 70);
+    for overwrites in [false, true] {
+        passes(Course { overwrites, ..paged }, 50);
+        passes(Course { level: Durability::Buffered, overwrites, ..paged }, 35);
+    }
     passes(Course { faults: true, ..paged }, 100);
+}
+
+#[test]
+#[ignore = "fails with seed 95: the log does not open after the disk has refused operations"]
+fn overwritten_pages_survive_whatever_the_disk_refuses() {
+    passes(Course { faults: true, overwrites: true, memory_bytes_max: ONE_PAGE, ..PLAIN }, 100);
 }
 
 #[test]
@@ -106,7 +117,7 @@ fn broken_evictions_are_caught() {
     caught(journal::canary::EVICTED_WHILE_STORED, paged);
     caught(journal::canary::CLEAN_BEFORE_SYNC, Course { faults: true, ..paged });
     caught(journal::canary::LOADED_WITHOUT_REDO, paged);
-    caught(journal::canary::OVERWRITTEN_IN_PART, paged);
+    caught(journal::canary::OVERWRITTEN_IN_PART, Course { overwrites: true, ..paged });
 }
 
 #[test]
