@@ -21,8 +21,8 @@
 //! and two of the longest frames fit into the next segment's usable space: so everything appended can be synced
 //! even if the disk fills up. On a full disk, segments stay as short as they are. The usable space is not part of
 //! the format: opening determines how much space all slots have. A *crash* while they get more leaves some with
-//! more than others, and the surplus is not used. Zeros are written only to free slots, and behind the usable space
-//! of the segment that is being written.
+//! more than others, and the surplus is not used. Zeros are written only to free slots that the newest header does not
+//! count, and behind the usable space of the segment that is being written.
 //!
 //! # Lock order
 //! writer -> ahead -> slots. A thread that holds only `ahead` does not wait for a writer.
@@ -184,14 +184,14 @@ impl<F: File> Segments<F> {
         Ok(())
     }
 
-    /// Allocates `capacity_bytes` of each of `count` slots; returns false if the disk is full. Sealed segments keep
-    /// their content, whichever program wrote it, of any length.
+    /// Allocates `capacity_bytes` of each of `count` slots; returns false if the disk is full. Segments that are
+    /// replayed after a crash keep their content, whichever program wrote it, of any length.
     fn take_space(&self, count: u64, capacity_bytes: u64) -> Result<bool, MediumError> {
         let (segment_bytes, from_bytes) = (self.options.segment_bytes, self.capacity_bytes());
-        let sealed: Vec<_> = self.slots.lock().sealed.iter().map(|sealed| sealed.slot).collect();
+        let kept = self.slots.lock().replayed();
         let taken = (0..count).try_for_each(|slot| {
             let range = slot * segment_bytes + from_bytes..slot * segment_bytes + capacity_bytes;
-            if sealed.contains(&slot) { self.log.file().allocate(range) } else { write_zeros(self.log.file(), range) }
+            if kept.contains(&slot) { self.log.file().allocate(range) } else { write_zeros(self.log.file(), range) }
         });
         match taken {
             Ok(()) => Ok(true),
@@ -208,7 +208,7 @@ impl<F: File> Segments<F> {
     pub(crate) fn prepare(&self, first: Option<u64>, durable: &Durable) -> Result<(), MediumError> {
         let _alone = self.ahead.lock();
         self.keep_spare()?;
-        let (slot, header, recycled) = {
+        let (slot, header, oldest, recycled) = {
             let slots = self.slots.lock();
             if slots.ready.is_some() {
                 return Ok(());
@@ -218,14 +218,14 @@ impl<F: File> Segments<F> {
             };
             let ordinal = slots.begun.0 + 1;
             let (oldest, start) = slots.oldest(first.map_or(slots.begun, |first| (ordinal, first)));
-            (slot, self.next_header((ordinal, oldest, start), first, durable), slots.recycled)
+            (slot, self.next_header((ordinal, oldest, start), first, durable), oldest, slots.recycled)
         };
         self.log.guard(write_header(self.log.file(), slot, &header))?;
         if !self.log.file().breaks(canary::FRAMES_BEFORE_HEADER) {
             self.log.sync()?;
         }
         self.replayed_from.store(recycled, Ordering::Release);
-        self.slots.change(|slots| slots.make_ready(Ready { slot, ordinal: header.ordinal, tag: header.tag() }));
+        self.slots.change(|slots| slots.make_ready(Ready { slot, ordinal: header.ordinal, tag: header.tag() }, oldest));
         Ok(())
     }
 

@@ -41,6 +41,9 @@ pub(crate) struct Slots {
     pub(crate) begun: (u64, u64),
     /// The segments with entries that the base may lack, oldest first.
     pub(crate) sealed: VecDeque<Sealed>,
+    /// Free slots whose segments the newest durable header still counts, with their ordinals: after a crash they are
+    /// replayed, so they must be intact or have another header.
+    pub(crate) counted: Vec<(u64, u64)>,
     /// The position up to which entries are durable in the base; 0 while it lacks entries of an earlier process.
     pub(crate) recycled: u64,
     /// Set when the present segment is so full that space behind it will soon be needed.
@@ -60,6 +63,12 @@ impl Slots {
         self.sealed.front().map_or(unsealed, |sealed| (sealed.ordinal, sealed.first))
     }
 
+    /// Returns the slots of earlier segments that are replayed after a crash.
+    pub(crate) fn replayed(&self) -> Vec<u64> {
+        let counted = self.counted.iter().map(|&(slot, _)| slot);
+        self.sealed.iter().map(|sealed| sealed.slot).chain(counted).collect()
+    }
+
     /// Returns the number of segments that can be written after the present one.
     pub(crate) fn spare_count(&self) -> usize {
         usize::from(self.ready.is_some()) + self.free.len()
@@ -70,9 +79,10 @@ impl Slots {
         self.spare_count() > 0
     }
 
-    /// Makes `ready` the next segment; its header is durable.
-    pub(crate) fn make_ready(&mut self, ready: Ready) {
+    /// Makes `ready` the next segment; its header is durable, and counts segments from the ordinal `oldest` on.
+    pub(crate) fn make_ready(&mut self, ready: Ready, oldest: u64) {
         self.free.retain(|&slot| slot != ready.slot);
+        self.counted.retain(|&(slot, ordinal)| slot != ready.slot && ordinal >= oldest);
         self.ready = Some(ready);
     }
 
@@ -103,6 +113,7 @@ impl Slots {
         for sealed in self.sealed.drain(..count) {
             self.recycled = self.recycled.max(sealed.end);
             self.free.push(sealed.slot);
+            self.counted.push((sealed.slot, sealed.ordinal));
         }
         self.is_one_wanted = false;
     }

@@ -255,7 +255,7 @@ impl Life {
             }
             17..22 => return self.commit(journal, shared, LEVELS[rng.usize(0..LEVELS.len())]),
             22 => drop(journal.checkpoint()),
-            24 | 25 => {
+            23 | 24 if self.overwrites => {
                 let at = Offset(rng.u64(64..PAGE_BYTES / 16 + 1) * 16);
                 let end = if rng.bool() { REGION_BYTES } else { rng.u64(at.0 / 16 + 1..REGION_BYTES / 16) * 16 };
                 shared.lock().0.store(at.0 as usize, vec![0; (end - at.0) as usize]);

@@ -106,7 +106,6 @@ fn evicted_pages_survive_as_all_others() {
 }
 
 #[test]
-#[ignore = "fails with seed 95: the log does not open after the disk has refused operations"]
 fn overwritten_pages_survive_whatever_the_disk_refuses() {
     passes(Course { faults: true, overwrites: true, memory_bytes_max: ONE_PAGE, ..PLAIN }, 100);
 }
