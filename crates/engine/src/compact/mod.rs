@@ -31,7 +31,7 @@ mod report;
 mod run;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use heap::Heap;
@@ -104,6 +104,9 @@ pub struct Compaction<C> {
     above: Option<f64>,
     /// The background counts chunks once this many bytes became free; `u64::MAX` while a pass is under way.
     check_bytes: AtomicU64,
+    /// Readers kept garbage at the last count of chunks, or at the end of a pass: its space counted as used. The
+    /// background counts again once no garbage is left.
+    is_garbage_counted: AtomicBool,
     work: Mutex<Work<C>>,
     /// Held while a thread compacts on request.
     requested: ReentrantMutex<()>,
@@ -154,6 +157,7 @@ impl<C> Compaction<C> {
         Compaction {
             above,
             check_bytes: AtomicU64::new(if above.is_some() { LOOK_BYTES } else { u64::MAX }),
+            is_garbage_counted: AtomicBool::new(false),
             work: Mutex::new(Work { pass: None, rest_until: None, has_checked: false }),
             requested: ReentrantMutex::default(),
             rests: Arc::default(),

@@ -42,6 +42,9 @@ pub trait Compacting: Compacts {
     {
         let was_left = self.may_compact();
         let has_garbage = collect();
+        if !has_garbage && self.compaction().is_garbage_counted.swap(false, Ordering::Relaxed) {
+            self.compaction().check_after(0);
+        }
         match self.may_compact() {
             false if has_garbage => {
                 Progress::Rest(Residency::collapse_pages(self.medium()).map_or(LEFT_REST, |rest| rest.min(LEFT_REST)))
@@ -84,6 +87,7 @@ pub trait Compacting: Compacts {
                 pass.end(self);
                 compaction.check_after(LOOK_BYTES);
                 ended?;
+                self.note_garbage()?;
             }
         }
         let rest = (start.elapsed() * REST_SHARE).min(REST_MAX);
@@ -127,6 +131,7 @@ trait Passes: Compacting {
         // First, so that space which becomes free from here on leads to another look.
         heap.supply().reset_newly_free();
         self.shrink()?;
+        self.note_garbage()?;
         let live_bytes = heap.stats().live_bytes;
         let footprint_bytes = heap.supply().footprint_bytes();
         compaction.check_after(LOOK_BYTES.max(footprint_bytes / LOOK_SHARE));
@@ -138,6 +143,13 @@ trait Passes: Compacting {
             compaction.check_after(u64::MAX);
         }
         Ok(pass)
+    }
+
+    /// Frees garbage without readers, and notes whether some is left.
+    fn note_garbage(&self) -> Result<(), Error> {
+        let has_garbage = self.settle()?;
+        self.compaction().is_garbage_counted.store(has_garbage, Ordering::Relaxed);
+        Ok(())
     }
 
     fn run_passes(&self, compacted: &mut CompactionReport, progress: &mut OnCompaction<'_>) -> Result<(), Error> {
