@@ -42,7 +42,9 @@ pub trait Compacting: Compacts {
     {
         let was_left = self.may_compact();
         let has_garbage = collect();
-        if !has_garbage && self.compaction().is_garbage_counted.swap(false, Ordering::Relaxed) {
+        let is_counted = &self.compaction().is_garbage_counted;
+        if is_counted.load(Ordering::Relaxed) && matches!(self.settle(), Ok(false)) {
+            is_counted.store(false, Ordering::Relaxed);
             self.compaction().check_after(0);
         }
         match self.may_compact() {
