@@ -84,6 +84,16 @@ impl SimDisk {
         Files { base: SimFile::new(self, 0), log: SimFile::new(self, 1) }
     }
 
+    /// Returns another disk with the same content, also of the operating system's cache, and without the fault.
+    #[must_use]
+    pub fn copy(&self) -> SimDisk {
+        let copy = SimDisk::holding(self.0.state.lock().files.clone());
+        match self.0.canary.get() {
+            Some(&canary) => copy.with_canary(canary),
+            None => copy,
+        }
+    }
+
     /// Returns true if a store has opened the files for reading.
     #[must_use]
     pub fn is_frozen(&self) -> bool {

@@ -90,11 +90,15 @@ impl Life {
         Journaled::open(self.disk.files(), self.options(), &|_| {})
     }
 
-    /// Returns the contents that a read-only opening shows.
+    /// Returns the contents that an opening for writing will find, without changing the disk.
     fn read(&self) -> Result<Vec<u8>, JournalError> {
-        // Through the operating system's cache, as opening for writing finds the base.
-        let options = JournalOptions { writable: false, memory_bytes_max: None, ..self.options() };
-        whole(&Journaled::open(self.disk.files(), options, &|_| {})?).map_err(lost)
+        let reader = if self.memory_bytes_max.is_some() {
+            // A reader finds the base in the operating system's cache. Pages that may be evicted are read past it.
+            Life { disk: self.disk.copy(), ..*self }.open()?
+        } else {
+            Journaled::open(self.disk.files(), JournalOptions { writable: false, ..self.options() }, &|_| {})?
+        };
+        whole(&reader).map_err(lost)
     }
 
     /// Opens the journal and compares it with `found`: in a random order of blocks, with or without a checkpoint in
