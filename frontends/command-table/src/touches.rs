@@ -257,7 +257,8 @@ fn access_of_set(request: &Request<'_>) -> Access {
     if returns_old { Access::ReadAndUpdate } else { Access::Overwrite }
 }
 
-/// Returns the index of the key after the last `STORE` of `SORT`.
+/// Returns the index of the key after the last `STORE` of `SORT`, whose options are read as `SORT` itself reads them: a
+/// key or a pattern may have the name of an option.
 fn stored_by_sort(request: &Request<'_>) -> Option<usize> {
     let (mut index, mut stored) = (2, None);
     while index < request.len() {
@@ -267,7 +268,8 @@ fn stored_by_sort(request: &Request<'_>) -> Option<usize> {
         } else if option.eq_ignore_ascii_case(b"get") || option.eq_ignore_ascii_case(b"by") {
             index += 1;
         } else if option.eq_ignore_ascii_case(b"store") && index + 1 < request.len() {
-            stored = Some(index + 1);
+            index += 1;
+            stored = Some(index);
         }
         index += 1;
     }
@@ -336,6 +338,7 @@ mod tests {
             ("SORT a BY store GET store LIMIT 0 store", vec![(1, Read)]),
             ("SORT a STORE b DESC sToRe c", vec![(1, Read), (6, Overwrite)]),
             ("SORT a STORE", vec![(1, Read)]),
+            ("SORT a STORE by STORE c", vec![(1, Read), (5, Overwrite)]),
             ("SORT_RO a STORE b", vec![(1, Read)]),
             ("ZMPOP 2 a b MIN", vec![(2, ReadAndDelete), (3, ReadAndDelete)]),
         ] {

@@ -46,6 +46,11 @@ impl Entry {
     }
 }
 
+/// Returns an expiry as Redis understands it: -1 is none, and every other negative time has passed.
+fn expiry_of(ms: i64) -> Option<u64> {
+    if ms == -1 { None } else { Some(ms.max(0) as u64) }
+}
+
 /// Reads a file from its beginning to its end.
 pub struct FileReader<R> {
     input: Input<R>,
@@ -91,8 +96,8 @@ impl<R: Read> FileReader<R> {
             match input.byte()? {
                 END => return self.end().map(|()| None),
                 DATABASE => self.db = input.length()?,
-                EXPIRY_MS => expires_at_ms = Some(u64::from_le_bytes(input.array()?)),
-                EXPIRY_S => expires_at_ms = Some(u64::from(u32::from_le_bytes(input.array()?)) * 1000),
+                EXPIRY_MS => expires_at_ms = expiry_of(i64::from_le_bytes(input.array()?)),
+                EXPIRY_S => expires_at_ms = expiry_of(i64::from(i32::from_le_bytes(input.array()?)) * 1000),
                 SIZES => input.lengths(2)?,
                 AUXILIARY => drop((input.string()?, input.string()?)),
                 FREQUENCY => _ = input.byte()?,
@@ -124,7 +129,7 @@ impl<R: Read> FileReader<R> {
         }
         let crc = self.input.crc();
         let stored = u64::from_le_bytes(self.input.array()?);
-        // Redis writes 0 if it is told not to compute it.
+        // Redis writes 0 with `rdbchecksum no`.
         if stored == 0 || stored == crc { Ok(()) } else { Err(Error::Checksum) }
     }
 
@@ -144,6 +149,27 @@ impl<R: Read> FileReader<R> {
         match entry.kind() {
             Some(_) => self.value::<Error>(entry, |_| Ok(())).map(drop),
             None => skip::skip(&mut self.input, entry.value_type),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expiry_after(opcode: u8, time: &[u8]) -> Option<u64> {
+        let file = [b"REDIS0010", &[opcode][..], time, b"\x00\x01k\x01v\xFF", &[0; 8]].concat();
+        let mut reader = FileReader::new(&file[..], 10).expect("a file");
+        reader.next_entry().expect("it is read").expect("there is a key").expires_at_ms
+    }
+
+    #[test]
+    fn negative_times_have_passed() {
+        for (ms, wanted) in [(5, Some(5)), (0, Some(0)), (-1, None), (-2, Some(0)), (i64::MIN, Some(0))] {
+            assert_eq!(expiry_after(EXPIRY_MS, &i64::to_le_bytes(ms)), wanted, "{ms}");
+        }
+        for (seconds, wanted) in [(5, Some(5000)), (-1, Some(0)), (i32::MIN, Some(0))] {
+            assert_eq!(expiry_after(EXPIRY_S, &i32::to_le_bytes(seconds)), wanted, "{seconds}");
         }
     }
 }

@@ -47,8 +47,8 @@ impl Drop for Reclaimer {
     }
 }
 
-/// Deletes what is dead at this time, in milliseconds since the Unix epoch, or a part of it, and then asks for the next
-/// pass.
+/// Deletes elements of collections that are deleted, or have expired at this time, in milliseconds since the Unix
+/// epoch. If some are left, asks for another pass.
 pub(crate) fn pass(shared: &Shared, lane: usize, now_ms: u64) -> Result<(), Refusal> {
     let keyspace = &shared.keyspace;
     let Some(reclaim) = keyspace.reclaim() else { return Ok(()) };

@@ -9,8 +9,8 @@ use super::reads::RangeRead;
 
 /// Trees for which a thread keeps memory.
 const SPARE_COUNT: usize = 4;
-/// The most memory for points that a thread keeps for each of them.
-const POINTS_BYTES_MAX: usize = 1 << 16;
+/// The most memory for points, and for the list of ranges, that a thread keeps for each of them.
+const LIST_BYTES_MAX: usize = 1 << 16;
 
 thread_local! {
     static SPARE: [Cell<Option<Box<Memory>>>; SPARE_COUNT] = const { [const { Cell::new(None) }; SPARE_COUNT] };
@@ -22,6 +22,16 @@ pub(super) struct Memory {
     pub(super) points: Points,
     pub(super) ranges: Vec<RangeRead>,
     pub(super) changes: Changes,
+}
+
+impl Memory {
+    fn ranges_bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<RangeRead>()
+    }
+
+    fn is_small(&self) -> bool {
+        self.points.memory_bytes() <= LIST_BYTES_MAX && self.ranges_bytes() <= LIST_BYTES_MAX
+    }
 }
 
 /// Memory that is empty at first. When it is dropped, the thread keeps it.
@@ -54,7 +64,7 @@ impl DerefMut for Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        let mut memory = self.0.take().filter(|memory| memory.points.memory_bytes() <= POINTS_BYTES_MAX);
+        let mut memory = self.0.take().filter(|memory| memory.is_small());
         if let Some(memory) = &mut memory {
             memory.points.clear();
             memory.ranges.clear();
@@ -74,6 +84,7 @@ impl Drop for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ordered::Bounds;
 
     #[test]
     fn memory_is_used_again_and_is_empty() {
@@ -95,8 +106,12 @@ mod tests {
     #[test]
     fn much_memory_is_freed() {
         let mut large = Kept::new();
-        large.points.note_absent(&[7; POINTS_BYTES_MAX]).unwrap();
+        large.points.note_absent(&[7; LIST_BYTES_MAX]).unwrap();
         drop(large);
-        assert!(Kept::new().points.memory_bytes() <= POINTS_BYTES_MAX);
+        assert!(Kept::new().points.memory_bytes() <= LIST_BYTES_MAX);
+        let mut large = Kept::new();
+        large.ranges.resize_with(LIST_BYTES_MAX / size_of::<RangeRead>() + 1, || RangeRead::new(Bounds::ALL));
+        drop(large);
+        assert!(Kept::new().ranges_bytes() <= LIST_BYTES_MAX);
     }
 }

@@ -1,6 +1,6 @@
-//! Reads through a cached table behave as a map: with lengths around the limits of copies and slots; with tables that
-//! hold almost nothing, too little and more than enough, in turn; alongside expiry, batches, conditions, clears and
-//! compactions.
+//! Reads through a cached table give the same results as a map. Values have lengths around the limits of copies and
+//! slots. The tables have space for almost no item, for some, and for all. Other operations run in between: expiry,
+//! batches, conditions, clears and compactions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -317,7 +317,7 @@ fn check_sum(connection: &mut Client, known: &mut [Known]) -> Result<(), String>
     if !sums.into_iter().any(|sum| sum == found) {
         return Err(format!("the count is {found}; {acknowledged} is acknowledged, {open:?} is not"));
     }
-    // From now on it is known, whoever has counted.
+    // From now on the count is known, whichever client has counted.
     known.iter_mut().for_each(|known| known.counted = std::mem::take(&mut found));
     Ok(())
 }

@@ -13,7 +13,7 @@ const LARGE_COUNT: u64 = 20_000;
 /// In the year 2100.
 const LATER_MS: u64 = 4_102_444_800_000;
 
-/// Keys with their databases, and what they hold, without an order where there is none.
+/// Keys with their databases, expiries and values.
 type Contents = BTreeMap<(u64, Vec<u8>), (Option<u64>, Content)>;
 
 #[derive(PartialEq, Debug)]

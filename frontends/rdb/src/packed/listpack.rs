@@ -2,10 +2,7 @@
 //! bytes, 4 | elements, 2 (65,535: unknown) | { encoding and element | their length, 1 to 5 } | FF
 //! ```
 
-use super::{Damaged, END, Element, array, integer_24, take};
-
-/// Stands for a number that is too large.
-const UNKNOWN_COUNT: u16 = u16::MAX;
+use super::{Damaged, END, Element, array, integer_24, is_counted, take};
 
 /// Reads the elements.
 pub(crate) struct Listpack<'a> {
@@ -27,8 +24,7 @@ impl<'a> Listpack<'a> {
 
     fn element(&mut self) -> Result<Option<Element<'a>>, Damaged> {
         if self.rest == [END] {
-            let is_counted = self.count == UNKNOWN_COUNT || u64::from(self.count) == self.read_count;
-            return if is_counted { Ok(None) } else { Err(Damaged) };
+            return if is_counted(self.count, self.read_count) { Ok(None) } else { Err(Damaged) };
         }
         let rest = &mut self.rest;
         let before_bytes = rest.len();
@@ -93,6 +89,7 @@ impl<'a> Iterator for Listpack<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::UNKNOWN_COUNT;
     use super::*;
 
     fn packed(count: u16, entries: &[&[u8]]) -> Vec<u8> {

@@ -15,6 +15,14 @@ pub(crate) use zipmap::Zipmap;
 /// The last byte of all of them except integer sets.
 const END: u8 = 0xFF;
 
+/// Stands for a number of elements that is too large for the header of a listpack or ziplist.
+const UNKNOWN_COUNT: u16 = u16::MAX;
+
+/// Returns whether the number of elements that were read is that of the header.
+fn is_counted(announced_count: u16, read_count: u64) -> bool {
+    announced_count == UNKNOWN_COUNT || u64::from(announced_count) == read_count
+}
+
 /// An entry that does not have the format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Damaged;

@@ -3,10 +3,8 @@
 //! | { length of the entry before | encoding and element } | FF
 //! ```
 
-use super::{Damaged, END, Element, array, integer_24, take};
+use super::{Damaged, END, Element, array, integer_24, is_counted, take};
 
-/// Stands for a number that is too large.
-const UNKNOWN_COUNT: u16 = u16::MAX;
 const HEADER_BYTES: usize = 10;
 /// Announces a length of four bytes.
 const LONG: u8 = 0xFE;
@@ -36,12 +34,13 @@ impl<'a> Ziplist<'a> {
     fn element(&mut self) -> Result<Option<Element<'a>>, Damaged> {
         let offset = self.len_bytes - self.rest.len();
         if self.rest == [END] {
-            let is_counted = self.count == UNKNOWN_COUNT || u64::from(self.count) == self.read_count;
             let last_offset = if self.read_count == 0 { HEADER_BYTES } else { offset - self.before_bytes };
-            return if is_counted && last_offset == self.last_offset as usize { Ok(None) } else { Err(Damaged) };
+            let is_right = is_counted(self.count, self.read_count) && last_offset == self.last_offset as usize;
+            return if is_right { Ok(None) } else { Err(Damaged) };
         }
         let rest = &mut self.rest;
         let before_bytes = match array(rest)? {
+            [END] => return Err(Damaged),
             [LONG] => u32::from_le_bytes(array(rest)?) as usize,
             [length] => length.into(),
         };
@@ -128,6 +127,8 @@ mod tests {
         assert_eq!(read(&whole), Ok(wanted));
         assert_eq!(read(&packed(9, &bytes)), Err(Damaged), "a wrong count");
         assert_eq!(read(&packed(1, &[b"\x83hi"])), Err(Damaged), "an unknown encoding");
+        let entry_of_255_bytes = [b"\x40\xFC", &[7; 252][..]].concat();
+        assert_eq!(read(&packed(2, &[&entry_of_255_bytes, b"\x00"])), Err(Damaged), "the end before an entry");
         (0..whole.len()).for_each(|end| assert_eq!(read(&whole[..end]), Err(Damaged)));
         let mut changed = whole.clone();
         changed[4] += 1;

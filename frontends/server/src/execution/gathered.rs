@@ -1,4 +1,4 @@
-//! The size of what a command gathers for its reply, while it gathers it.
+//! Limits of the elements that a command reads, and of those that it gathers for its reply.
 //!
 //! `background::weight` estimates by the number of elements. Elements may be long, so a command on an event loop counts
 //! their bytes as well. If they become too many, the loop starts the command again in the background. So it must not

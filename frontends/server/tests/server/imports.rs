@@ -1,4 +1,4 @@
-//! Loading of dumps, with snapshots at every moment between two batches: what a crash would leave.
+//! Loading of dumps. Snapshots between two batches have the items that a crash at this moment would leave.
 
 use std::io::{self, Read};
 

@@ -48,7 +48,7 @@ impl Shown {
         dead.map(|(_, count)| count).sum()
     }
 
-    /// Returns what is wrong.
+    /// Returns a description of the first violated invariant.
     pub(crate) fn violation(&self) -> Option<String> {
         for (id, (count, owner, expiry)) in &self.records {
             let elements = self.element_counts.get(id).copied().unwrap_or(0);

@@ -119,6 +119,11 @@ fn patterns_need_the_right_to_all_keys() {
         ("SORT a:l GET w*", denied("GET")),
         ("SORT a:l STORE b", error("NOPERM this user has no permissions to access one of the keys used as arguments")),
         ("SORT a:l STORE a:b", int(2)),
+        // The first destination has the name of an option.
+        (
+            "SORT a:l STORE by STORE b",
+            error("NOPERM this user has no permissions to access one of the keys used as arguments"),
+        ),
         ("AUTH bob x", ok()),
         ("SORT a:l GET w* STORE a:b", int(2)),
         (

@@ -1,4 +1,4 @@
-//! Violations of what a journal promises.
+//! Violations of a journal's guarantees.
 
 use std::fmt;
 

@@ -37,7 +37,7 @@ struct World<W> {
     memory: AtomicU64,
     /// Shared by users of the memory, exclusive to a thread that fills or frees it.
     access: UnsafeCell<()>,
-    /// What the file shows, and what is durable in it.
+    /// The content of the file as reads see it, and its durable content.
     base: AtomicU64,
     synced: AtomicU64,
     pins: [AtomicU64; 2],
@@ -167,7 +167,7 @@ impl<W: Weakening> World<W> {
             end();
         }
         if self.sync_fails {
-            // The kernel forgets what it could not write.
+            // The kernel drops the pages that it could not write.
             return self.base.store(self.synced.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.synced.store(copy, Ordering::Relaxed);

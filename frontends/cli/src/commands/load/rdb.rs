@@ -17,7 +17,7 @@ struct LeftOut {
 }
 
 impl Loading<'_> {
-    /// Stores every key, which replaces what the store has under it. Keys stored before an error remain.
+    /// Stores every key; a key of the same name is replaced. Keys stored before an error remain.
     pub(super) fn all_of_rdb(&mut self, source: Source<'_>) -> Result<(), Stop> {
         if self.arguments.tree.is_named() {
             let what = "a dump of Redis has databases and no trees; load it without --tree";

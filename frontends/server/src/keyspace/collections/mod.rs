@@ -29,7 +29,7 @@
 //! with exclusive access, and one in the background, has its keys alone. Step 3 has a lane of the gate and the lock of
 //! the key, and is not done while a command runs in the background. So nothing that a command has read of its keys
 //! changes before its batch, except that a key may expire: then its record has an expiry that has passed, and its due
-//! row is still there. Steps 4 to 7 need no lock, because no command uses what is dead; one thread at a time does them
+//! row is still there. Steps 4 to 7 need no lock, because no command uses dead elements; one thread at a time does them
 //! ([`Pace::turn`](pace::Pace::turn)): that of `reclaimer`, or one that helps it.
 //!
 //! Lock order: the gate's lanes, the turn, the locks of keys, the ids.
