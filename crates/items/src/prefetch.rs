@@ -48,7 +48,7 @@ const WINDOW: usize = 8;
 /// Iterates over `things` for a caller that reads the memory each refers to; `ask` prefetches that memory. Prefetches
 /// are issued one window ahead, a window in a row. A prefetch instruction waits for the page's translation and delays
 /// later instructions, so a row of them waits only once
-/// (`docs/decisions/0081-prefetch-a-window-of-items-in-one-loop.md`).
+/// (`docs/decisions/0044-answer-most-operations-from-the-home-line.md`).
 #[inline(always)]
 pub fn prefetch_ahead<'t, T>(things: &'t [T], ask: impl Fn(&T) + 't) -> impl Iterator<Item = &'t T> + 't {
     let ask_for = move |first: usize| things.iter().skip(first).take(WINDOW).for_each(&ask);

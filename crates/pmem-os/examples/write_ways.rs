@@ -1,6 +1,6 @@
 //! Measures ways of writing an item to memory that no cache holds: through the cache, with the next item's lines
 //! prefetched, and with non-temporal stores; in slots of exactly the item's length, and in slots of complete lines.
-//! For `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.
+//! For `docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md`.
 //!
 //! ```console
 //! $ cargo run --release -p hikv-pmem-os --example write_ways -- /dev/shm

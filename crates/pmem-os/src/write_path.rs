@@ -4,7 +4,7 @@
 //! the memory is DRAM, some processors make the fence after them wait far longer than after a write-back (2x as
 //! long on one generation measured, 10 % less on another). So persistent memory always gets non-temporal stores.
 //! For DRAM both ways are timed, once per process, on lines that no cache holds, like a store's
-//! (`docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`).
+//! (`docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md`).
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Nodes: the keys of a checkpoint, packed in key order. Each node names the one before it.
 //!
 //! Short keys are in the nodes, so that an opening need not read each key's record, which is anywhere in the region
-//! (decision 98).
+//! (decision 41).
 
 use std::slice::ChunksExact;
 

@@ -1,5 +1,5 @@
 //! Walks over all segments: the sweep after open, walks for readers, checks, moves ahead of inserts, and `clear`
-//! (`docs/decisions/0008-clear-by-changing-the-generation.md`).
+//! (`docs/decisions/0004-grow-the-index-by-splitting-small-segments.md`).
 //!
 //! A walk holds no lock between two segments, and advances by prefix; see [`Cursor`]. Each segment is copied under
 //! all of its locks, because items move between the buckets.

@@ -30,7 +30,7 @@
 //! mark, they have nothing to do.
 //!
 //! The ordering before step 2 is done after the search: see
-//! `docs/decisions/0009-write-an-item-once-and-fence-after-the-search.md`.
+//! `docs/decisions/0001-commit-an-entry-with-one-8-byte-store.md`.
 
 use std::sync::atomic::Ordering;
 use std::thread;

@@ -1,5 +1,5 @@
 //! Removes everything, as one step for readers and for a crash
-//! (`docs/decisions/0008-clear-by-changing-the-generation.md`).
+//! (`docs/decisions/0004-grow-the-index-by-splitting-small-segments.md`).
 //!
 //! | step | a crash after it leaves |
 //! |---|---|

@@ -1,10 +1,10 @@
 //! Finds the present records, and builds the tree of them.
 //!
 //! Short keys are in the nodes, and their records are not read: damage to such a record is reported when it is read
-//! later (decision 98). For other keys, and for records that have begun in the logs, the header and the key of each
+//! later (decision 41). For other keys, and for records that have begun in the logs, the header and the key of each
 //! record are read, to check that the record is the right one. Those lines are anywhere in the region, on pages without
 //! a cached translation, which takes most of the time. So threads read parts of the keys, and each part is read in
-//! windows: while one window is read, the lines of the next one are prefetched, all in a row (decision 81).
+//! windows: while one window is read, the lines of the next one are prefetched, all in a row (decision 44).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

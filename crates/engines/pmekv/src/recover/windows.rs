@@ -1,5 +1,5 @@
 //! The records that nodes and logs name, in windows: while one window is read, the lines of the next one are
-//! prefetched, all in a row (decision 81).
+//! prefetched, all in a row (decision 44).
 
 use arrayvec::ArrayVec;
 use heap::HeapError;
