@@ -171,6 +171,7 @@ pub(crate) struct Damaged {
 
 /// A missing part of a journal, and so of the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct MissingFile {
     /// The journal's path.
     pub path: PathBuf,

@@ -25,6 +25,7 @@ use crate::{OpenError, Options, Store};
 
 /// Progress of a repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RepairProgress {
     /// Items recovered so far.
     pub items: u64,
@@ -36,6 +37,7 @@ pub struct RepairProgress {
 
 /// An event of [`repair`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum RepairEvent {
     /// A damaged part was found.
     Found(Finding),
@@ -48,6 +50,7 @@ pub enum RepairEvent {
 
 /// Result of a repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Number of items in the new store.
     pub items: u64,

@@ -42,6 +42,7 @@ struct Unread {
 }
 
 /// An item of a dump.
+#[non_exhaustive]
 pub struct DumpItem<'a, R> {
     /// The key.
     pub key: &'a [u8],

@@ -57,6 +57,7 @@ impl Repair {
                         Progress::new("salvaged", Some(at.total), Duration::from_secs(self.progress_every))
                     })
                     .set(at.items, at.done),
+                _ => {}
             }
             let stop = written.is_err() || interrupt.signal().is_some();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -81,7 +82,7 @@ impl Repair {
             // Ignores errors: if stderr is closed, nothing reads the progress.
             let _ = writeln!(io::stderr(), "{end}");
         }
-        let RepairReport { items, mended_count, doubtful_count, lost_count } = report;
+        let RepairReport { items, mended_count, doubtful_count, lost_count, .. } = report;
         let what =
             format!("{items} item{}, {mended_count} mended, {doubtful_count} doubtful, {lost_count} lost\n", s(*items));
         unless_closed(io::stdout().write_all(what.as_bytes())).map_err(Failure::output("standard output"))?;
