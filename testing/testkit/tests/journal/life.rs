@@ -20,7 +20,7 @@ const REGION_BYTES: u64 = 2 * PAGE_BYTES;
 const REGION_BYTES_MAX: u64 = 4 * PAGE_BYTES;
 const OP_COUNT_MAX: usize = 40;
 
-/// The longest stream: it is one entry of the log.
+/// The longest stream that is one entry of the log.
 const STREAM_BYTES_MAX: usize = 896;
 
 /// Crash images examined after one step.
@@ -92,21 +92,19 @@ impl Life {
 
     /// Returns the contents that an opening for writing will find, without changing the disk.
     fn read(&self) -> Result<Vec<u8>, JournalError> {
-        let reader = if self.memory_bytes_max.is_some() {
+        if self.memory_bytes_max.is_some() {
             // A reader finds the base in the operating system's cache. Pages that may be evicted are read past it.
-            Life { disk: self.disk.copy(), ..*self }.open()?
-        } else {
-            Journaled::open(self.disk.files(), JournalOptions { writable: false, ..self.options() }, &|_| {})?
-        };
-        whole(&reader).map_err(lost)
+            return whole(&Life { disk: self.disk.copy(), ..*self }.open()?).map_err(lost);
+        }
+        let options = JournalOptions { writable: false, ..self.options() };
+        whole(&Journaled::open(self.disk.files(), options, &|_| {})?).map_err(lost)
     }
 
     /// Opens the journal and compares it with `found`: in a random order of blocks, with or without a checkpoint in
     /// between, and completely or only in part before it is written to.
     fn open_bit_by_bit(&self, found: &[u8], shared: &Shared, rng: &mut Rng) -> Result<Journaled<SimFile>, Wrong> {
         let journal = self.open().map_err(Wrong::DoesNotOpen)?;
-        // Not before opening for writing: the data that a read-only opening sees may exist only in the operating
-        // system's cache.
+        // Not before opening for writing: the found data may exist only in the operating system's cache.
         if !shared.lock().0.accept(found, self.before) {
             return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
         }
