@@ -8,7 +8,7 @@
 //! A locked instruction waits for streamed stores. So space is reserved, the buckets are locked and the key's copy is
 //! hidden before the item is written, while the old item's line is being loaded. There is no locked instruction from
 //! the item's first byte to the commit ([decision
-//! 68](../../../../docs/decisions/0040-acknowledge-a-pmekv-write-with-one-fence.md)).
+//! 40](../../../../docs/decisions/0040-acknowledge-a-pmekv-write-with-one-fence.md)).
 
 use engine::{Error, Outcome, PriorState, Verify};
 use index::block_hash::{At, Key, LockedLookup, Slot};

@@ -126,8 +126,7 @@ fn background_compaction_bounds_file_size() {
     let store = Options::new().open(place.path()).unwrap();
     let mut churn = Churn::new(&store);
     churn.run();
-    // The background counts chunks again only after a sixteenth of the space has become free.
-    wait_until("space given back", || churn.ratio() <= RATIO_MAX * 17.0 / 16.0);
+    wait_until("space given back", || churn.ratio() <= RATIO_MAX);
     churn.assert_all_there();
     assert_sound(&store);
     let stats = store.stats();
