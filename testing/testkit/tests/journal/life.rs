@@ -1,11 +1,12 @@
 //! One life of a region: it is opened, written to, and ended by a close, a kill or a loss of power.
 
-use std::io;
+mod opening;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
-use journal::{File, JournalError, JournalOptions, Journaled, Which};
+use journal::{File, JournalError, JournalOptions, Journaled};
 use parking_lot::Mutex;
 use pmem::{Bytes, Canary, Durability, Level, MediumError, Offset, Persist, Residency, Space, Span, Taken};
 use pmem_sim::{CrashImage, Crashable, DiskImage, Fault, Model, SimDisk, SimFile};
@@ -86,50 +87,6 @@ impl Life {
         Life { disk: disk(SimDisk::from_image(image, Model::Disk), self.canary), before: Ended::WithoutPower, ..*self }
     }
 
-    fn open(&self) -> Result<Journaled<SimFile>, JournalError> {
-        Journaled::open(self.disk.files(), self.options(), &|_| {})
-    }
-
-    /// Returns the contents that an opening for writing will find, without changing the disk.
-    fn read(&self) -> Result<Vec<u8>, JournalError> {
-        if self.memory_bytes_max.is_some() {
-            // A reader finds the base in the operating system's cache. Pages that may be evicted are read past it.
-            return whole(&Life { disk: self.disk.copy(), ..*self }.open()?).map_err(lost);
-        }
-        let options = JournalOptions { writable: false, ..self.options() };
-        whole(&Journaled::open(self.disk.files(), options, &|_| {})?).map_err(lost)
-    }
-
-    /// Opens the journal and compares it with `found`: in a random order of blocks, with or without a checkpoint in
-    /// between, and completely or only in part before it is written to.
-    fn open_bit_by_bit(&self, found: &[u8], shared: &Shared, rng: &mut Rng) -> Result<Journaled<SimFile>, Wrong> {
-        let journal = self.open().map_err(Wrong::DoesNotOpen)?;
-        // Not before opening for writing: the found data may exist only in the operating system's cache.
-        if !shared.lock().0.accept(found, self.before) {
-            return Err(Wrong::Contents(format!("after opening: {}", shared.lock().0.difference(found))));
-        }
-        for _ in 0..rng.usize(0..3) {
-            let page = Offset(rng.u64(0..journal.len_bytes() / PAGE_BYTES) * PAGE_BYTES);
-            let words = page.0 as usize..page.0 as usize + 8;
-            let word = u64::from_ne_bytes(found[words].try_into().expect("a word has eight bytes"));
-            let shown = if rng.bool() { journal.peek(page) } else { journal.load(page, Ordering::Relaxed) };
-            if shown != word && journal.check_lost_ranges().is_ok() {
-                return Err(Wrong::Contents(format!("in the first word of {page:?}")));
-            }
-        }
-        if rng.bool() {
-            let _ = journal.checkpoint();
-        }
-        if rng.u8(0..3) > 0 || journal.health().is_err() {
-            match whole(&journal) {
-                Ok(shown) if shown == found => {}
-                Ok(_) => return Err(Wrong::Contents("when it is read block by block".into())),
-                Err(error) => return Err(Wrong::DoesNotOpen(lost(error))),
-            }
-        }
-        Ok(journal)
-    }
-
     /// Runs one life; returns the next one, and the number of images examined.
     pub(crate) fn live(self, history: &mut History, rng: &mut Rng, faults: bool) -> Result<(Life, u64), Wrong> {
         if faults {
@@ -148,10 +105,10 @@ impl Life {
 
     /// Returns the next life, or `None` after a loss of power.
     fn live_observed(&self, shared: &Shared, rng: &mut Rng, faults: bool) -> Result<Option<Life>, Wrong> {
-        let mut found = self.read().map(Some).or_else(|error| refused(error, faults))?;
+        let mut found = self.find(shared, faults)?;
         let opened = found.as_ref().map(|found| self.open_bit_by_bit(found, shared, rng)).transpose();
         let opened = opened.or_else(|wrong| match wrong {
-            Wrong::DoesNotOpen(error) => refused(error, faults),
+            Wrong::DoesNotOpen(error) => opening::refused(error, faults),
             wrong => Err(wrong),
         })?;
         let Some(journal) = opened else {
@@ -385,16 +342,4 @@ fn disk(disk: SimDisk, canary: Option<Canary>) -> SimDisk {
         Some(canary) => disk.with_canary(canary),
         None => disk,
     }
-}
-
-/// Returns `None` if the opening failed because of an injected fault.
-fn refused<T>(error: JournalError, faults: bool) -> Result<Option<T>, Wrong> {
-    match error {
-        JournalError::Io { .. } if faults => Ok(None),
-        error => Err(Wrong::DoesNotOpen(error)),
-    }
-}
-
-fn lost(error: MediumError) -> JournalError {
-    JournalError::Io { which: Which::Base, doing: "read", source: io::Error::other(error) }
 }
