@@ -65,7 +65,7 @@ struct Step {
     counted: u64,
 }
 
-/// What a client knows.
+/// The state that a client knows from its replies.
 #[derive(Default)]
 struct Known {
     values: Values,
