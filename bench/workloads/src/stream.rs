@@ -191,7 +191,7 @@ mod tests {
 
     /// An operation that one pass drew and did not do is not repeated in the next.
     #[test]
-    fn pass_after_empty_pass_visits_each_record_once() {
+    fn pass_after_empty_pass_visits_all() {
         let records = Records { count: 1_000, key_bytes: 16, shared_bytes: 0, value_bytes: 32 };
         let (subject, seat) = (Nothing::new(records), Seat { records, thread: 0, threads: 1, seed: 0 });
         for workload in [Workload::Delete, Workload::Insert] {

@@ -185,7 +185,7 @@ mod tests {
     /// The system clock is set a year ahead and then corrected: a key that is put then with a second to live lives a
     /// second.
     #[test]
-    fn time_goes_on_when_the_systems_clock_was_set_back() {
+    fn time_advances_after_clock_set_back() {
         const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
         let ahead_ms = AtomicU64::new(0);
         let time = |told_ms, gone_ms| time_ms(&ahead_ms, told_ms, gone_ms);

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marked_keys_that_appear_or_disappear_are_reported() {
+    fn appearing_or_disappearing_marked_keys_are_reported() {
         let (tally, seen) = (Tally::default(), Arc::new(Mutex::new(Vec::new())));
         tally.added(&[MARK, 1]);
         let reports = Arc::clone(&seen);

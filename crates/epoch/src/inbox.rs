@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_is_taken_once_and_in_order() {
+    fn things_are_taken_once_in_order() {
         model::<AsAsked>();
     }
 

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn thing_in_same_place_is_same_while_start_is_recent() {
+    fn thing_in_place_is_same_while_recent() {
         model_reuse(ALL);
     }
 
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     #[ignore = "a minute"]
-    fn pinned_readers_item_is_not_freed_in_any_run() {
+    fn pinned_readers_item_is_never_freed() {
         model(ALL, true, None);
     }
 
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     #[ignore = "minutes"]
-    fn joining_readers_item_is_not_freed_in_any_run() {
+    fn joining_readers_item_is_never_freed() {
         model(ALL, false, None);
     }
 

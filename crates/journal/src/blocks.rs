@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_claimed_once_and_end_at_what_others_have() {
+    fn runs_are_claimed_once() {
         let blocks = Blocks::absent(9 * 8 + 1, 8);
         assert_eq!((blocks.count(), blocks.bytes_of(8..10)), (10, 64..73));
         assert!(blocks.claim(4) && !blocks.claim(4));

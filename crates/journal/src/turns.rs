@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sync_serves_all_who_joined_before_it() {
+    fn one_sync_serves_all_earlier_writers() {
         let (turns, synced, sync_count) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
         let meeting = Barrier::new(WRITERS as usize);
         let write = |round| {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn text_about_a_process_that_is_not_there_is_not_believed() {
+    fn text_about_missing_process_is_ignored() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for text in ["1 no such command\n", "4194305 hikv\n", "x y\n", "12", "", "\u{0}\u{0}", "1\n"] {
             file.as_file().set_len(0).unwrap();

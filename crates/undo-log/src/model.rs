@@ -168,7 +168,7 @@ fn thread_holds_all_lanes_exclusively() {
 }
 
 #[test]
-fn threads_that_want_all_lanes_do_not_wait_for_each_other() {
+fn threads_wanting_all_lanes_avoid_deadlock() {
     explore(PREEMPTION_COUNT, batches::<AsAsked>);
     assert!(is_caught(PREEMPTION_COUNT, batches::<Descends>));
 }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_that_a_kernel_must_not_have_are_found() {
+    fn forbidden_kernel_instructions_are_found() {
         for line in [
             "  1:\tret",
             " 2:\tmovaps %xmm0,(%rax)",

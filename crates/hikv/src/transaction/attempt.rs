@@ -366,7 +366,7 @@ mod tests {
 
     /// Of a tree that is swapped and swapped back, reads may see both trees by turns, and so may those that look again.
     #[test]
-    fn trees_that_come_back_are_judged_under_locks() {
+    fn recreated_trees_are_validated_under_locks() {
         for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
             let dir = tempfile::tempdir().unwrap();
             let store = Options::new().engine(engine).background(false).open(dir.path()).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn row_that_expires_before_the_batch_is_a_conflict() {
+    fn row_expired_before_batch_is_a_conflict() {
         for engine in [EngineKind::HiKv, EngineKind::Ink, EngineKind::Pmekv] {
             let written = commit_late(engine, true);
             assert!(matches!(written, Err(Error::ConditionFailed { .. })), "{engine}: {written:?}");

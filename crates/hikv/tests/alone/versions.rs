@@ -107,7 +107,7 @@ fn reuse_is_a_conflict(kind: EngineKind, value: &[u8], cache_bytes: u64) {
 }
 
 #[test]
-fn forged_value_in_the_place_is_a_conflict() {
+fn forged_value_in_place_is_a_conflict() {
     let _alone = alone();
     for kind in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Pmekv] {
         reuse_is_a_conflict(kind, &[7; 100], 0);

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_with_a_lane_and_without_are_counted() {
+    fn threads_with_and_without_lanes_count() {
         const THREAD_COUNT: i64 = 2 * LANE_COUNT as i64;
         let (tally, all_are_there) = (Tally::default(), std::sync::Barrier::new(THREAD_COUNT as usize));
         std::thread::scope(|scope| {

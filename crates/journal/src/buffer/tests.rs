@@ -35,7 +35,7 @@ fn appending_writer_is_waited_for() {
 
 /// While a checkpoint runs, writers get no further than its pace. Its end lets them go on, also if it fails.
 #[test]
-fn writers_keep_to_the_pace_of_a_checkpoint() {
+fn checkpoint_paces_writers() {
     let journal = create();
     let log = &journal.journal.log;
     let is_ahead = || matches!(log.reserve(8), Err(Lack::Pace));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_node_has_a_lock_of_its_own() {
+    fn every_node_has_its_own_lock() {
         for node_bytes in [128, 1024, 4096] {
             let table = LockTable::new(SimDram, node_bytes).unwrap();
             let starts = (0..200).map(|i| Offset(UNIT_BYTES + 64 + i * node_bytes));

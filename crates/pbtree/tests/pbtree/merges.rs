@@ -125,7 +125,7 @@ fn deletes_in_full_region_free_space() {
 
 /// Before the sweep separators may only move up, and during a walk they stay.
 #[test]
-fn merges_stand_back_for_the_sweep_and_for_walks() {
+fn merges_wait_for_sweeps_and_walks() {
     let (sim, tree) = store_of(7, None);
     (0..KEY_COUNT).for_each(|i| delete(&tree, i));
     let (mut looks, merge) = (0, |tree: &Store| tree.merge(0, 1, None, &mut |_| ()).unwrap());

@@ -143,7 +143,7 @@ fn ordered_commands_stay_within_one_pattern() {
 }
 
 #[test]
-fn one_pattern_gives_all_rights_that_a_command_takes() {
+fn one_pattern_grants_all_needed_rights() {
     let server = TestServer::start();
     let (mut admin, mut client) = (server.client(), server.client());
     admin.converse([

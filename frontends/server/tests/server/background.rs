@@ -143,7 +143,7 @@ fn long_transaction_blocks_only_its_keys() {
 
 /// Each client's first use of its database is recorded in the same table.
 #[test]
-fn first_use_of_database_is_recorded_during_transaction() {
+fn transaction_records_first_use_of_database() {
     let server = TestServer::debugging();
     let (mut long, mut other, mut third) = (server.client(), server.client(), server.client());
     assert_eq!(long.say("SELECT 5"), ok());

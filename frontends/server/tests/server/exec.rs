@@ -109,7 +109,7 @@ fn transaction_has_effects_of_its_commands() {
 
 /// One of the two stores has its catalog from the start, the other begins one when a database is emptied.
 #[test]
-fn transaction_has_effects_of_its_commands_in_a_store_with_trees() {
+fn transaction_works_in_store_with_trees() {
     EngineKind::ALL.iter().for_each(|&engine| transaction_equals_its_commands(engine, true));
 }
 

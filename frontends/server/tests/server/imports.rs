@@ -73,7 +73,7 @@ fn shown(store: &Store) -> Option<Shown> {
 }
 
 #[test]
-fn every_moment_of_a_load_has_the_invariants() {
+fn invariants_hold_throughout_a_load() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().open(dir.path()).expect("it opens");
     let (dump, mut dead_count) = (dump(), 0);
@@ -114,7 +114,7 @@ fn elements_without_their_row_are_noticed() {
 }
 
 #[test]
-fn elements_of_an_ended_load_are_deleted_by_the_next_server() {
+fn next_server_deletes_interrupted_loads() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().open(dir.path()).expect("it opens");
     let mut look_count = 0;

@@ -44,7 +44,7 @@ fn one_of_two_persists_succeeds() {
 }
 
 #[test]
-fn keys_are_moved_and_copied_with_their_times() {
+fn moves_and_copies_keep_expiry() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([

@@ -66,7 +66,7 @@ fn multi_key_read_latency_covers_all_groups() {
 }
 
 #[test]
-fn commands_are_counted_by_their_names_alone_and_together() {
+fn commands_are_counted_by_name() {
     let server = TestServer::single();
     let mut client = server.client();
     client.send(&[b"GET k\r\n".repeat(40), b"MGET k j\r\n".to_vec(), b"SET k v\r\n".repeat(33)].concat());

@@ -205,7 +205,7 @@ fn full_table_forgets_some_keys() {
 
 /// With `NOLOOP` no message reports the client's own change, so the client may cache the value that it reads next.
 #[test]
-fn reads_after_changes_of_one_transaction_are_tracked() {
+fn reads_after_transaction_changes_are_tracked() {
     let (_server, mut client, mut other) = scene();
     client.converse([("CLIENT TRACKING ON NOLOOP", ok())]);
     let queued = || Value::Simple("QUEUED".into());

@@ -65,7 +65,7 @@ fn everyday_operations_survive() {
 }
 
 #[test]
-fn clears_reopens_and_several_puts_at_once_survive() {
+fn clears_reopens_and_multi_puts_survive() {
     passes(&[clears_and_reopens(), vec![several_at_once()]].concat(), &settings());
 }
 

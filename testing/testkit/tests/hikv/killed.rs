@@ -75,7 +75,7 @@ fn log_assumed_durable_is_caught() {
 
 #[test]
 #[ignore = "many minutes"]
-fn whatever_a_killed_process_left_survives_for_long() {
+fn stores_of_killed_processes_survive_for_long() {
     let scripts = [everyday(), clears_and_reopens(), vec![several_at_once(), closed_and_changed()]].concat();
     passes::<Crashed>(&scripts, &Settings { visitors: Visitor::all(6), nested_images_max: 16, ..kills(2000) });
     passes::<InOrder>(&scripts, &Settings { nested_images_max: 16, ..kills(500) });

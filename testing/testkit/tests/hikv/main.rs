@@ -85,13 +85,13 @@ fn several_puts_at_once_survive() {
 }
 
 #[test]
-fn writes_that_go_by_what_a_key_holds_survive() {
+fn conditional_writes_survive() {
     passes::<Crashed>(&compared(), &settings());
     passes::<InOrder>(&compared()[..1], &settings());
 }
 
 #[test]
-fn keys_that_expire_survive_as_long_and_are_gone_then() {
+fn expiring_keys_survive_until_expiry() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways, Visitor::ReaderAfter(2)];
     let few_visitors = Settings { visitors, ..settings() };
     let counts = passes::<Crashed>(&expiring(), &few_visitors);

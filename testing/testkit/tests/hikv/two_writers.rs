@@ -56,7 +56,7 @@ fn two_writers_survive_on_a_disk() {
 
 /// The same with deferred operations: the second writer also comes between an operation and its answer.
 #[test]
-fn two_writers_survive_where_they_are_told_later() {
+fn two_writers_survive_deferred_results() {
     for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(PAUSE)] {
         let settings = Settings {
             visitors: vec![visitor],

@@ -108,7 +108,7 @@ fn fptree_meets_the_published_facts() {
 }
 
 #[test]
-fn fptree_splits_a_full_leaf_for_an_update() {
+fn fptree_update_splits_full_leaf() {
     let tree = tree::<FpTree<OnSim, SimDram>>(4);
     let mut fences = Fences::default();
     tree.put(&key(0), &VALUE).unwrap();

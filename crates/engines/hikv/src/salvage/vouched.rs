@@ -83,7 +83,7 @@ mod tests {
     use crate::HiKv;
 
     #[test]
-    fn an_image_of_another_generation_vouches_for_nothing() {
+    fn image_of_other_generation_proves_nothing() {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 5 << 20 };
         let store = HiKv::format(Sim::new(5 << 20, Model::Line), HostDram, &parameters).unwrap();
         store.put(b"key", b"value").unwrap();

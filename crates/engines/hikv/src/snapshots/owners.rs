@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_moves_few_times_in_any_order() {
+    fn items_move_few_times_in_any_order() {
         let oldest_first = moved_count(0..SNAPSHOT_COUNT);
         let newest_first = moved_count((0..SNAPSHOT_COUNT).rev());
         // An odd factor visits each number once.
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_items_that_no_older_snapshot_sees_are_needless() {
+    fn items_invisible_to_older_snapshots_are_unneeded() {
         let mut owners = Owners::default();
         owners.insert(9, 4, signed(1));
         owners.insert(9, 5, signed(2));

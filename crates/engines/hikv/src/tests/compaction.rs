@@ -193,7 +193,7 @@ fn the_background_works_above_the_limit_alone() {
 
 /// A check keeps the background from moving anything: the worker should try again later, not immediately.
 #[test]
-fn the_background_rests_while_it_is_kept_from_compacting() {
+fn background_rests_while_compaction_is_blocked() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
     rig.store = rig.store.compacting_above(Some(1.1));
     let large = 2_000..2_200;
@@ -214,7 +214,7 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
 
 /// The worker should try again later, not immediately, although no thread writes.
 #[test]
-fn the_background_looks_again_for_what_a_reader_keeps() {
+fn background_retries_blocks_pinned_by_readers() {
     let rig = Rig::new();
     (0..2).for_each(|number| rig.put(&key(number), b"value"));
     let found = rig.store.get(&key(0), &mut |_, _, _| {
@@ -230,7 +230,7 @@ fn the_background_looks_again_for_what_a_reader_keeps() {
 
 /// A pass ends while a reader keeps the moved items. Their chunks are too few for the background to count all again.
 #[test]
-fn space_of_moved_items_is_returned_once_readers_leave() {
+fn moved_items_are_freed_after_readers() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
     rig.store = rig.store.compacting_above(Some(1.1));
     let all = 0..7 * 127;
@@ -258,7 +258,7 @@ fn redirect(sim: &Sim, item: Position) {
 }
 
 #[test]
-fn store_with_unknown_free_space_is_not_compacted() {
+fn unknown_free_space_prevents_compaction() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     redirect(rig.sim(), rig.position(b"key"));

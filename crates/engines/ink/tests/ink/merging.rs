@@ -54,7 +54,7 @@ fn deletes_ask_for_a_step_that_merges() {
 }
 
 #[test]
-fn batches_and_what_another_process_deleted_count_as_well() {
+fn batch_and_earlier_deletes_trigger_merges() {
     let sim = Sim::new(0, Model::Span);
     let store = filled(&sim);
     let full = node_count(&store);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_one_range_in_the_order_of_keys() {
+    fn runs_merge_into_one_sorted_range() {
         let keys = ["", "a", "a\0", "abcdefgh", "abcdefgh\0", "abcdefghi", "abcdefgz", "b", "zz"];
         let record = Position::from_word(64);
         for split in 0..1 << keys.len() {

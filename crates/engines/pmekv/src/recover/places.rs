@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_filter_has_every_place_and_few_others() {
+    fn filter_contains_places_and_few_others() {
         let places = |from: u64| (from..from + 1000).map(|number| Position::from_word(number << 8));
         let mut table = Table::with_space(1000);
         places(0).skip(1).for_each(|place| table.end(place));

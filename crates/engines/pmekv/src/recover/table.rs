@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_that_was_said_of_a_place_counts() {
+    fn last_record_of_a_place_counts() {
         let place = |number: u64| Position::from_word(number << 4);
         let stored = |number: u64, checksum| Stored { record: place(number), checksum, lane: 1 };
         for place_count in [0, 1, 2, 7, 1000] {

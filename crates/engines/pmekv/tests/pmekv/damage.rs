@@ -58,7 +58,7 @@ fn bit_flips_everywhere_are_reported() {
 
 /// Of the entries after the checkpoint, only each lane's last may be mistaken for an unfinished write.
 #[test]
-fn entry_bit_flips_are_reported_except_lane_ends() {
+fn entry_bit_flips_reported_except_lane_ends() {
     let (image, read) = made();
     let mut untold = 0;
     let segments = read.iter().filter(|span| span.len_bytes == LINE_BYTES);
@@ -142,7 +142,7 @@ fn is_damage(error: &Error) -> bool {
 
 /// Only a key whose record cannot be read stays, and keys whose position in a leaf depends on its bytes.
 #[test]
-fn damage_stops_the_reaper_at_no_other_key() {
+fn reaper_continues_past_damaged_keys() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
     let early = |number: &u32| number % 16 >= 8;

@@ -117,7 +117,7 @@ fn steps_at_which_puts_go_on(log_entry_count_max: u64) -> u64 {
 }
 
 #[test]
-fn puts_go_on_at_every_step_of_a_checkpoint() {
+fn puts_continue_during_checkpoint_steps() {
     // Four nodes, the record, the root, and the fence between them.
     assert!(steps_at_which_puts_go_on(100_000) >= 7);
     // The puts are slowed down, and finish.
@@ -310,7 +310,7 @@ fn beside_half_a_batch(read: impl Fn(&dyn Engine, [&[u8]; 2]) -> Vec<u8>) -> Vec
 /// A reader that has seen one key of a batch sees the whole batch, even if its lookup began before the batch was
 /// published.
 #[test]
-fn several_keys_are_read_as_one_batch_left_them() {
+fn multi_get_reads_batches_atomically() {
     let searched = beside_half_a_batch(|store, keys| {
         let mut values = Vec::new();
         store.multi_get(&keys, &mut |_, value| values.extend(value.unwrap())).unwrap();

@@ -89,7 +89,7 @@ fn an_opened_stores_table_is_filled() {
 
 /// An item that the background cannot add is still present: its key is not absent.
 #[test]
-fn damage_is_no_absence_to_a_table_that_is_filled() {
+fn filled_cache_keeps_damage_an_error() {
     for len_bytes in [40, 10] {
         let sim = Sim::new(0, Model::Span);
         let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();

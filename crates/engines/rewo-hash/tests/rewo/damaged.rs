@@ -51,7 +51,7 @@ fn moved_images() -> (u32, Vec<Image>) {
 }
 
 #[test]
-fn duplicates_in_a_read_only_store_are_one_item() {
+fn read_only_store_merges_duplicates() {
     let (last, images) = moved_images();
     let mut duplicate_count = 0;
     for image in images {
@@ -225,7 +225,7 @@ fn used_with_damage(medium: Sim, is_reported: bool) {
 }
 
 #[test]
-fn the_reaper_does_not_believe_a_damaged_expiry() {
+fn reaper_ignores_damaged_expiry() {
     const EXPIRY_BYTES: u64 = 16;
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     let store = store.by_clock(Clock::manual(5000));

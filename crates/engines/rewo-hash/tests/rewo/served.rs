@@ -133,13 +133,13 @@ fn puts_that_split_are_served_too() {
 }
 
 #[test]
-fn crashes_show_a_copy_that_is_shown_early() {
+fn crashes_catch_copies_published_early() {
     let _alone = CRASHING.lock();
     catches::<Crashed<OfServed>>(canary::COPY_SHOWN_EARLY, &[refills()], &one_by_one());
 }
 
 #[test]
-fn missing_or_read_only_table_has_no_threads() {
+fn read_only_cache_has_no_threads() {
     let made = || RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let threads = |store: &OnHooked| store.stats().figure("cache_thread_count");
     assert_eq!(threads(&made().copying_by(2).unwrap()), None);

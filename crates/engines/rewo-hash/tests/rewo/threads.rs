@@ -34,7 +34,7 @@ fn no_update_is_lost_while_segments_split() {
 }
 
 #[test]
-fn clears_among_readers_and_writers_leave_a_sound_table() {
+fn concurrent_clears_leave_a_sound_table() {
     let store = store();
     crowd::clears_harm_no_others(&store);
     is_sound(&store);

@@ -51,7 +51,7 @@ fn removed_lock_lets_nobody_in() {
 }
 
 #[test]
-fn other_names_of_the_same_files_are_the_same_store() {
+fn aliases_of_files_are_one_store() {
     let home = tempfile::tempdir().unwrap();
     for (number, store) in opened_in(home.path()).into_iter().enumerate() {
         let other = home.path().join(number.to_string());

@@ -80,7 +80,7 @@ fn all_but(lost: &[usize]) -> Items {
 }
 
 #[test]
-fn damaged_values_and_keys_are_left_out_and_told() {
+fn damaged_items_are_skipped_and_reported() {
     for &engine in EngineKind::ALL {
         let made = Made::new(engine);
         let places = [3, 7, 100, ITEM_COUNT - 1].map(|i| made.find(&value(i)) + 20);

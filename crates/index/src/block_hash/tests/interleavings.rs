@@ -269,6 +269,6 @@ fn words_without_an_order_are_caught() {
 
 #[test]
 #[should_panic(expected = "an existing key was not found")]
-fn words_of_a_move_without_an_order_are_caught() {
+fn unordered_move_words_are_caught() {
     unordered(moved());
 }

@@ -101,7 +101,7 @@ fn ascending_keys_fill_their_leaves() {
 }
 
 #[test]
-fn every_family_comes_and_goes_beside_the_others() {
+fn key_families_churn_independently() {
     let mut rig = Rig::new(40);
     for step in [1, 7, 509] {
         for family in 0..FAMILY_COUNT {

@@ -25,7 +25,7 @@ fn changes_that_contradict_the_tree_change_nothing() {
 }
 
 #[test]
-fn unreadable_item_is_an_error_only_if_needed() {
+fn unreadable_item_fails_only_if_needed() {
     let mut rig = Rig::new(usize::MAX);
     let [first, tied, other]: [&'static [u8]; 3] = [b"12345678a", b"12345678b", b"other"];
     rig.put(&[first]);

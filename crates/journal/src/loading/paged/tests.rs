@@ -286,7 +286,7 @@ fn replayed_log_counts_as_memory() {
 }
 
 #[test]
-fn evicted_page_that_cannot_be_read_is_lost() {
+fn unreadable_evicted_page_is_lost() {
     let files = files();
     let journal = create(&files, false);
     (0..PAGE_COUNT).for_each(|page| set(&journal, word_of(page, 1), page + 1));
