@@ -30,7 +30,7 @@ fn set_get_del_exists() {
 }
 
 #[test]
-fn mget() {
+fn mget_reads_several_keys() {
     let server = TestServer::start();
     let mut client = server.client();
     client.say("SET a 1");
