@@ -21,7 +21,7 @@ mod records;
 mod report;
 mod run;
 mod scans;
-mod seat;
+mod worker;
 mod session;
 mod shuffle;
 mod stream;

@@ -33,7 +33,7 @@ mod scan_cursor;
 mod snapshot_engine;
 mod space;
 mod streamed;
-mod tally;
+mod key_changes;
 mod verify;
 mod version;
 mod worker;
@@ -50,7 +50,7 @@ pub use conditional::write_decided;
 pub use cursor::Cursor;
 pub use engine::{
     Atomic, CurrentItem, Damage, Decide, Decision, Engine, Expires, Identity, OnExpired, OnExpiredItem, OnFound,
-    OnResult, Reads, Upkeep, Walks, WantedThreads, Writes,
+    OnResult, Reads, Maintenance, Walks, WantedThreads, Writes,
 };
 pub use engine_stats::EngineStats;
 pub use error::Error;
@@ -73,7 +73,7 @@ pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, OnDamaged, OnItem, SnapshotEngine, SnapshotStats};
 pub use space::{may_write, wait_for_readers, with_space};
 pub use streamed::Streamed;
-pub use tally::{MARK, OnKeyChange, Pause, Removal, Tally};
+pub use key_changes::{MARK, OnKeyChange, Pause, Removal, KeyChanges};
 pub use verify::Verify;
 pub use version::{Version, Witness};
 pub use worker::{Watch, Worker};
@@ -81,5 +81,5 @@ pub use write_result::{Outcome, PriorState, WriteResult};
 
 /// The traits of an engine, for code that calls the operations of a type that implements them.
 pub mod prelude {
-    pub use crate::{Atomic, Engine, Expires, Identity, OrderedEngine, Reads, SnapshotEngine, Upkeep, Walks, Writes};
+    pub use crate::{Atomic, Engine, Expires, Identity, OrderedEngine, Reads, SnapshotEngine, Maintenance, Walks, Writes};
 }

@@ -215,7 +215,7 @@ mod tests {
 
     impl Reuse {
         /// Looks at the link twice. If nothing was freed since before the first look, both have found the same thing.
-        fn look_twice(&self) {
+        fn read_twice(&self) {
             let early = (!self.barriers.is_begun_late).then(|| self.safe.load(Ordering::Acquire));
             let first = self.linked.load(Ordering::Acquire);
             let start = early.unwrap_or_else(|| self.safe.load(Ordering::Acquire));
@@ -256,7 +256,7 @@ mod tests {
                 let reuse = Arc::clone(&reuse);
                 thread::spawn(move || work(&reuse))
             };
-            let threads = [spawn(Reuse::look_twice), spawn(Reuse::unlink)];
+            let threads = [spawn(Reuse::read_twice), spawn(Reuse::unlink)];
             reuse.reuse();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });

@@ -189,7 +189,7 @@ mod interleavings {
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicU64;
     use loom::thread;
-    use word::model::{AsAsked, Modelled, NoRelease, WeakenedByte, Weakening};
+    use word::model::{Modelled, NoRelease, Unchanged, WeakenedByte, Weakening};
 
     use super::*;
 
@@ -256,7 +256,7 @@ mod interleavings {
 
     #[test]
     fn present_block_shows_its_bytes() {
-        loader_beside_reader::<AsAsked>();
+        loader_beside_reader::<Unchanged>();
     }
 
     #[test]

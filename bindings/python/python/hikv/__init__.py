@@ -16,7 +16,7 @@ from ._errors import (
     ReadOnly,
     TooLong,
     TreeExists,
-    Unmet,
+    ConditionFailed,
     Unsupported,
 )
 from ._mapping import ItemsView, KeysView, ValuesView
@@ -45,7 +45,7 @@ __all__ = [
     "Transaction",
     "Tree",
     "TreeExists",
-    "Unmet",
+    "ConditionFailed",
     "Unsupported",
     "ValuesView",
 ]

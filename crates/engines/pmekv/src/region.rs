@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram> Region<M, D> {
     }
 
     /// Frees retired records, and waits a little for the readers of others.
-    pub(crate) fn collect_patiently(&self) {
+    pub(crate) fn collect_and_wait(&self) {
         wait_for_readers(|| self.collect() && !epoch::is_pinned());
     }
 

@@ -81,7 +81,7 @@ impl<D: Dram> Arena<D> {
     }
 
     /// Allocates at least `len_bytes`, aligned to a cache line if it is that long.
-    pub(super) fn lend(&self, len_bytes: usize) -> Result<Piece, NoDram> {
+    pub(super) fn allocate(&self, len_bytes: usize) -> Result<Piece, NoDram> {
         let class = class_of(len_bytes);
         let mut cut = self.cut.lock();
         let start = match cut.free[class].pop() {

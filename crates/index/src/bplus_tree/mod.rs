@@ -26,8 +26,8 @@
 //!   is pinned. So a pointer that was read from a node may be followed once the node's version was checked.
 //!
 //! # Modules
-//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `Trunk`, the word that names
-//! the root; reads need only the trunk. Each module uses only those after it: `apply`, `find` -> `travel`, `found` ->
+//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `RootWord`, the word that names
+//! the root; reads need only the root_word. Each module uses only those after it: `apply`, `find` -> `travel`, `found` ->
 //! `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
 //! `separator` -> `arena`, `layout` -> `version`. `bulk` uses `nodes`.
 //!
@@ -139,6 +139,6 @@ impl<D: Dram> BPlusTree<D> {
     /// Reports all damage to `damaged`: wrong order, structure or fences, heads that do not match their keys, and
     /// items whose keys cannot be read. No thread may apply changes during the call.
     pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
-        Checker::check(self.nodes.trunk(), self.len(), keys, damaged);
+        Checker::check(self.nodes.root_word(), self.len(), keys, damaged);
     }
 }

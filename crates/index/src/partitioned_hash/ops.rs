@@ -234,7 +234,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     #[inline(always)]
     fn count(&self, by: i16) {
         self.home.segment().count(self.home.pair(), by);
-        self.segments.root().tally.add(by.into());
+        self.segments.root().counter.add(by.into());
     }
 
     /// Makes everything that the entry relies on durable before the entry. It comes this late so that the

@@ -80,12 +80,12 @@ impl<D: Dram> LockTable<D> {
     fn part<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         match NonNull::new(part.load(Ordering::Acquire)) {
             Some(there) => Ok(there),
-            None => self.lend(part, layout),
+            None => self.allocate(part, layout),
         }
     }
 
     #[cold]
-    fn lend<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
+    fn allocate<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         let no_dram = HeapError::NoDram { wanted_bytes: layout.size() };
         let new = self.dram.allocate(layout).ok_or(no_dram)?;
         let installed =

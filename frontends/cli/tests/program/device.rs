@@ -182,7 +182,7 @@ const OTHER_CALLS_MAX: usize = 400;
 
 /// Returns true if a line of strace is an empty poll before a sleep, or a yield between two polls. Their number depends
 /// on the other side's speed, up to a bound (`rings::PollBudget`).
-fn is_look(line: &str) -> bool {
+fn is_poll(line: &str) -> bool {
     line.contains("sched_yield(")
         || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
 }
@@ -202,7 +202,7 @@ fn calls_of_commands(by_shm: bool) -> Option<usize> {
     (0..ALONE_COUNT).for_each(|_| assert!(client.retrieve("fruit").unwrap().is_some()));
     drop(client);
     device.stop(Signal::TERM);
-    Some(strace.lines().lines().filter(|line| !line.contains(" resumed>") && !is_look(line)).count())
+    Some(strace.lines().lines().filter(|line| !line.contains(" resumed>") && !is_poll(line)).count())
 }
 
 /// At most a wait and a wake per command over shared memory; over TCP a wait, a read and a write.

@@ -36,9 +36,9 @@ fn requests_behind_long_command_are_answered() {
     let server = TestServer::start();
     let mut client = server.client();
     client.send(b"SETBIT k 4294967296 1\r\n*2\r\n$3\r\nGET\r\n$x\r\n");
-    let told = String::from_utf8(client.rest()).unwrap();
-    let [first, second] = ["-ERR bit offset", "-ERR Protocol error"].map(|words| told.find(words));
-    assert!(first.is_some() && first < second, "{told}");
+    let reported = String::from_utf8(client.rest()).unwrap();
+    let [first, second] = ["-ERR bit offset", "-ERR Protocol error"].map(|words| reported.find(words));
+    assert!(first.is_some() && first < second, "{reported}");
 }
 
 #[test]

@@ -38,8 +38,8 @@ fn one_of_two_persists_succeeds() {
     for _ in 0..500 {
         assert_eq!(clients[0].say("SET k v EX 100"), ok());
         clients.iter_mut().for_each(|client| client.send(&encode(&["PERSIST", "k"])));
-        let told = clients.each_mut().map(Client::reply);
-        assert!(told == [int(0), int(1)] || told == [int(1), int(0)], "{told:?}");
+        let reported = clients.each_mut().map(Client::reply);
+        assert!(reported == [int(0), int(1)] || reported == [int(1), int(0)], "{reported:?}");
     }
 }
 

@@ -146,11 +146,11 @@ fn queued_messages_count_for_subscribers() {
 fn stall_expiry(server: &TestServer, stalled: &Arc<RwLock<()>>) {
     let (began, begins) = std::sync::mpsc::channel();
     let (began, stalled) = (Mutex::new(began), Arc::clone(stalled));
-    let told = move |_: &[u8]| {
+    let reported = move |_: &[u8]| {
         let _ = began.lock().expect("nobody panics").send(());
         drop(stalled.read());
     };
-    server.store.on_expired(Some(Arc::new(told))).expect("it is this process'");
+    server.store.on_expired(Some(Arc::new(reported))).expect("it is this process'");
     server.store.put_with("first", "v", PutOptions::new().ttl(Duration::from_millis(1))).expect("the store takes it");
     begins.recv().expect("the reaper comes");
     server.store.put_with("k", "v", PutOptions::new().ttl(Duration::from_millis(1))).expect("the store takes it");

@@ -43,7 +43,7 @@ pub(crate) fn relax(attempt: u32) {
 }
 
 /// Lets other tasks run in the middle of a long walk. Tasks that need a lock held then wait by `relax`.
-pub(crate) fn breathe() {
+pub(crate) fn yield_to_scheduler() {
     ink_host_breathe();
 }
 

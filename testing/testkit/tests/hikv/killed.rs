@@ -12,7 +12,7 @@ use crate::batches;
 use crate::closes::closed_and_changed;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopened_after_a_split, several_at_once};
-use crate::subject::{Crashed, HashOnly, InOrder};
+use crate::subject::{Crashed, InOrder, NoOrder};
 use crate::{passes, settings};
 
 /// Settings for kills. Each step has one image of a kill. A few images of the following power loss are enough: nothing
@@ -70,7 +70,7 @@ fn killed_process_disk_writes_survive_next_kill() {
 #[test]
 fn log_assumed_durable_is_caught() {
     let settings = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 40, ..on_disk() };
-    catches::<Crashed<HashOnly, OnDisk>>(journal::canary::TAIL_NOT_REWRITTEN, &everyday()[..1], &settings);
+    catches::<Crashed<NoOrder, OnDisk>>(journal::canary::TAIL_NOT_REWRITTEN, &everyday()[..1], &settings);
 }
 
 #[test]

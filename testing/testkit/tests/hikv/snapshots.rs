@@ -165,7 +165,7 @@ fn the_sweep_leaves_what_is_kept() {
     let kept_bytes = store.stats().live_bytes;
     SnapshotEngine::release_snapshot(&store, at);
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     let slot_bytes = Class::for_bytes((HEADER_BYTES + b"key".len() + b"old".len()) as u64).map(Class::bytes);
     assert_eq!(Some(kept_bytes - store.stats().live_bytes), slot_bytes);

@@ -172,7 +172,7 @@ mod tests {
         let store = filled();
         let taken_bytes = || {
             while store.stats().garbage_count > 0 {
-                store.tidy();
+                store.run_idle_maintenance();
             }
             store.stats().live_bytes
         };

@@ -28,7 +28,7 @@ fn taken_bytes(store: &Store, value: u8) -> u64 {
 
 fn settled_bytes(store: &Store) -> u64 {
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     store.stats().live_bytes
 }

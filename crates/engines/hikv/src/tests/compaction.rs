@@ -203,12 +203,12 @@ fn background_rests_while_compaction_is_blocked() {
     large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
     rig.free_garbage();
     background(&rig);
-    assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
+    assert!(matches!(rig.store.run_idle_maintenance(), Progress::Rest(_)));
     drop(checking);
     background(&rig);
     rig.free_garbage();
     background(&rig);
-    assert_eq!(rig.store.tidy(), Progress::Idle);
+    assert_eq!(rig.store.run_idle_maintenance(), Progress::Idle);
     assert!(rig.store.stats().compaction.freed_bytes > 1 << 20);
 }
 
@@ -220,12 +220,12 @@ fn background_retries_blocks_pinned_by_readers() {
     let found = rig.store.get(&key(0), &mut |_, _, _| {
         assert!(rig.store.delete(&key(1)).unwrap());
         background(&rig);
-        assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
+        assert!(matches!(rig.store.run_idle_maintenance(), Progress::Rest(_)));
     });
     assert!(found.unwrap());
     rig.free_garbage();
     background(&rig);
-    assert_eq!(rig.store.tidy(), Progress::Idle);
+    assert_eq!(rig.store.run_idle_maintenance(), Progress::Idle);
 }
 
 /// A pass ends while a reader keeps the moved items. Their chunks are too few for the background to count all again.
@@ -241,7 +241,7 @@ fn moved_items_are_freed_after_readers() {
     let found = rig.store.get(&key(0), &mut |_, _, _| background(&rig)).unwrap();
     let kept = rig.store.stats().compaction;
     assert!(found && kept.moved_items > 20, "{kept:?}");
-    while rig.store.tidy() != Progress::Idle {
+    while rig.store.run_idle_maintenance() != Progress::Idle {
         background(&rig);
     }
     let freed = rig.store.stats().compaction;

@@ -272,7 +272,7 @@ fn writers_help_where_queues_are_full() {
     assert_eq!(store.stats().order.unwrap().queued_count, 0);
     // Threads of other tests read, and move on.
     let is_freed = |_: &u32| {
-        store.tidy();
+        store.run_idle_maintenance();
         store.stats().garbage_count == 0
     };
     assert!((0..1_000_000).find(is_freed).is_some(), "{} items wait", store.stats().garbage_count);
@@ -340,7 +340,7 @@ fn items_freed_before_tree_are_caught() {
 /// The bytes in use once no reader keeps a replaced item.
 fn taken_bytes(store: &Store) -> u64 {
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     store.stats().live_bytes
 }

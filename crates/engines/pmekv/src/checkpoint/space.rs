@@ -146,7 +146,7 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
     fn make_space(&self, frees: bool) -> Result<(), Error> {
-        self.reader.region().collect_patiently();
+        self.reader.region().collect_and_wait();
         let mut current = self.current.lock();
         let gives = self.lanes.gather();
         if !frees && (!gives || self.is_vain()) {

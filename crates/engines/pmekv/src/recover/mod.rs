@@ -20,7 +20,7 @@
 //! later be below the mark. From now on the store relies on data that a killed process has stored and not flushed, so
 //! step 1 flushes it.
 
-mod begun;
+mod sorted_runs;
 mod live;
 mod logs;
 mod lost;

@@ -24,7 +24,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.checkpointer.bound_log()?;
-        let Some(removal) = self.tally.removal(key) else { return Ok(false) };
+        let Some(removal) = self.key_changes.removal(key) else { return Ok(false) };
         let outcome = self.checkpointer.with_space_to_delete(|| self.reap_due(key))?;
         // The callback may count keys.
         drop(removal);

@@ -60,17 +60,17 @@ fn bit_flips_everywhere_are_reported() {
 #[test]
 fn entry_bit_flips_reported_except_lane_ends() {
     let (image, read) = made();
-    let mut untold = 0;
+    let mut unreported = 0;
     let segments = read.iter().filter(|span| span.len_bytes == LINE_BYTES);
     for segment in segments {
         for number in 1..4 {
             let at = segment.start.plus(number * LINE_BYTES);
             assert!(number * LINE_BYTES < SEGMENT_BYTES);
             let is_empty = image.line(at) == [0; 8];
-            untold += u32::from(!is_empty && open(&image, Some((at.plus(16), 3))).is_ok());
+            unreported += u32::from(!is_empty && open(&image, Some((at.plus(16), 3))).is_ok());
         }
     }
-    assert!(untold <= 2, "{untold} damaged entries were not reported");
+    assert!(unreported <= 2, "{unreported} damaged entries were not reported");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn damage_among_superseded_keys_is_reported() {
     bytes[at] ^= 1;
     fs::write(&region, bytes).unwrap();
     let mapped = Mapped::open(&region, MapOptions { writable: false, ..MapOptions::default() }).unwrap();
-    let store = Pmekv::open_past_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
+    let store = Pmekv::open_skipping_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
     let (mut count, mut reported) = (0, Vec::new());
     let mut report = |error: Error| {
         reported.push(error.to_string());

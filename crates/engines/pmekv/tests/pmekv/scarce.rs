@@ -311,11 +311,11 @@ fn finds_slots_while_keys_change(canary: Canary) -> bool {
             }
         });
         // Polls until the thread waits for the checkpoint.
-        let (mut before, mut look_count) = (0, 0);
-        while look_count < LOOK_COUNT && !changing.is_finished() {
+        let (mut before, mut poll_count) = (0, 0);
+        while poll_count < LOOK_COUNT && !changing.is_finished() {
             thread::yield_now();
             let now = changed.load(Ordering::Relaxed);
-            look_count = if now == before { look_count + 1 } else { 0 };
+            poll_count = if now == before { poll_count + 1 } else { 0 };
             before = now;
         }
         *noted.lock() = Some(changing);

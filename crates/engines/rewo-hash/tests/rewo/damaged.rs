@@ -221,7 +221,7 @@ fn used_with_damage(medium: Sim, is_reported: bool) {
     let _ = store.write_batch(&ops);
     KEYS.iter().for_each(|(key, _)| _ = store.delete(key));
     let _ = store.clear();
-    store.tidy();
+    store.run_idle_maintenance();
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn is_sound(store: &RewoHash<Restless, HostDram>) {
     }
     assert_eq!(check.item_count(), store.len().unwrap());
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     assert_eq!(store.stats().live_bytes, needed_bytes(store));
 }

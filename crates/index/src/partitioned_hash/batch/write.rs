@@ -362,7 +362,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 mark_unlinked(self.cx.heap, change.old);
             }
         }
-        self.index.root().tally.add(more);
+        self.index.root().counter.add(more);
     }
 
     #[inline(always)]
