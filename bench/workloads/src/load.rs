@@ -2,8 +2,8 @@
 
 use crate::pass::Until;
 use crate::records::stamp;
-use crate::worker::Worker;
 use crate::subject::{Error, Subject};
+use crate::worker::Worker;
 
 /// Bytes per call: small compared with any cache, and few enough to check the clock between two calls.
 const GROUP_BYTES: u64 = 256 << 10;

@@ -13,9 +13,9 @@ use crate::pass::{Latencies, Pace, Until, latency, throughput, together};
 use crate::pooled::{Queues, pooled};
 use crate::report::{Measured, Row};
 use crate::scans;
-use crate::worker::Worker;
 use crate::stream::Stream;
 use crate::subject::{Error, Subject, refuse_unfit};
+use crate::worker::Worker;
 use crate::workload::Workload;
 
 /// A session; see the module.

@@ -9,8 +9,8 @@ use crate::client::{Client, GROUP_KEYS};
 use crate::draws::{Act, Draw, Draws};
 use crate::pass::{Step, Turn};
 use crate::scans::Scans;
-use crate::worker::Worker;
 use crate::subject::{Error, Subject};
+use crate::worker::Worker;
 
 /// Operations drawn at a time, a multiple of a group of keys: a few kilobytes, which stay in the L1 cache.
 const AHEAD_COUNT: usize = 16 * GROUP_KEYS;

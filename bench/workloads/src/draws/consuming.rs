@@ -46,7 +46,8 @@ impl Delete {
 
 impl Draws for Delete {
     fn draw(&mut self, _rng: &mut SmallRng) -> Option<Draw> {
-        let record = (self.drawn < self.worker.share(self.worker.records.count)).then(|| self.worker.victim(self.drawn))?;
+        let record =
+            (self.drawn < self.worker.share(self.worker.records.count)).then(|| self.worker.victim(self.drawn))?;
         self.drawn += 1;
         Some(Draw { act: Act::Delete, record })
     }

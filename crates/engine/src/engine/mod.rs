@@ -17,8 +17,8 @@
 mod atomic;
 mod expires;
 mod identity;
-mod reads;
 mod maintenance;
+mod reads;
 mod walks;
 mod writes;
 
@@ -27,8 +27,8 @@ use crate::{EngineStats, Error, OrderedEngine, SnapshotEngine};
 pub use atomic::{Atomic, CurrentItem, Decide, Decision};
 pub use expires::{Expires, OnExpired, OnExpiredItem};
 pub use identity::Identity;
-pub use reads::{OnFound, Reads};
 pub use maintenance::{Maintenance, WantedThreads};
+pub use reads::{OnFound, Reads};
 pub use walks::{Damage, Walks};
 pub use writes::{OnResult, Writes};
 

@@ -1,7 +1,7 @@
 //! Walks over all keys, their number, and the check of the store.
 
 use super::{Identity, unsupported};
-use crate::{Check, Cursor, Error, OnDamaged, OnItem, KeyChanges};
+use crate::{Check, Cursor, Error, KeyChanges, OnDamaged, OnItem};
 
 /// A contradiction in a store.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,8 +8,8 @@ use arrayvec::ArrayVec;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
-    Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order, OrderStats,
-    PackedLookup, Progress, ScanCursor, KeyChanges, ValueBuffer, Visit, WantedThreads,
+    Features, KeyChanges, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order,
+    OrderStats, PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;

@@ -4,7 +4,7 @@
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 freeze: all partitions, all segments | everything |
-//! | 2 an empty segment per partition, of the next generation; ordered | everything, and segments to mark_dead |
+//! | 2 an empty segment per partition, of the next generation; ordered | everything, and segments to mark DEAD |
 //! | 3 the store's generation, one word; committed | nothing: segments of another generation do not count |
 //! | 4 old segments DEAD, a state that readers ignore; ordered | nothing |
 //! | 5 the root is replaced, the locks are released | nothing |

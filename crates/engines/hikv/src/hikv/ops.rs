@@ -22,8 +22,8 @@ use crate::write::{Prepared, WriteTarget, check_lengths};
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, EngineStats, Error,
-    Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult,
-    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, KeyChanges, ValueBuffer, Visit, WantedThreads, may_write,
+    Expiry, Features, KeyChanges, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem,
+    OnResult, PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, may_write,
 };
 use items::NewItem;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use index::Position;
 use parking_lot::Mutex;
 
-use super::owners::{Unneeded, Owners, Signed};
+use super::owners::{Owners, Signed, Unneeded};
 use engine::{Moment, SnapshotStats};
 
 /// The most items that are removed while the lock is held: some tens of microseconds, for which writers may wait.

@@ -20,7 +20,7 @@ use crate::read::Reader;
 use crate::reaper::Reaper;
 use crate::snapshots::{Disposal, Snapshots};
 use crate::space::Space;
-use engine::{Error, Limits, Progress, KeyChanges, may_write, with_space};
+use engine::{Error, KeyChanges, Limits, Progress, may_write, with_space};
 
 pub(crate) use target::{Expected, Prepared, Tried, WriteTarget};
 

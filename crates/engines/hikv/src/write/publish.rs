@@ -17,7 +17,7 @@ use index::cached_table::Write;
 use index::partitioned_hash::{LockedLookup, Published};
 use pmem::{Backoff, Medium, MediumError, Offset};
 
-use super::target::{Attempt, Committed, Expected, PreparedPlace, Pending, Prepared, Tried, WriteTarget};
+use super::target::{Attempt, Committed, Expected, Pending, Prepared, PreparedPlace, Tried, WriteTarget};
 use super::{Writer, broken};
 use crate::cache::{Hidden, reveal};
 use crate::canary;

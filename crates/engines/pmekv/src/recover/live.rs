@@ -17,9 +17,9 @@ use index::bplus_tree::{LoadError, Loader};
 use index::{BPlusTree, Position};
 use pmem::{Dram, Medium, Offset};
 
-use super::begun::{SortedRuns, Keyed};
 use super::lost::{Lost, damaged, past};
 use super::places::Places;
+use super::sorted_runs::{Keyed, SortedRuns};
 use super::threads::{each_part, share, thread_count};
 use super::windows::{WINDOW_COUNT, Window, Windows, read_nodes};
 use super::{Found, set};

@@ -7,12 +7,12 @@
 mod batch;
 mod clear;
 mod group;
-mod update;
 mod maintenance;
+mod update;
 
 use std::sync::atomic::AtomicU64;
 
-use engine::{Error, ExpiredItem, Outcome, PriorState, Reaper, KeyChanges, WriteResult};
+use engine::{Error, ExpiredItem, KeyChanges, Outcome, PriorState, Reaper, WriteResult};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Keys as _, PrefetchedLeaf};
@@ -65,7 +65,12 @@ pub(crate) struct Writer<M: Medium, D: Dram> {
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(checkpointer: Checkpointer<M, D>) -> Writer<M, D> {
-        Writer { checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0), key_changes: KeyChanges::default() }
+        Writer {
+            checkpointer,
+            reaper: Reaper::default(),
+            batch_count: AtomicU64::new(0),
+            key_changes: KeyChanges::default(),
+        }
     }
 
     pub(crate) fn with_reader(self, with: impl FnOnce(Reader<M, D>) -> Reader<M, D>) -> Writer<M, D> {
