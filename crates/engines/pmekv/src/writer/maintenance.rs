@@ -64,10 +64,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         if medium.breaks(engine::canary::MOVE_FREES_EARLY) {
             self.reader().region().free(position);
         }
-        let expected = match medium.breaks(engine::canary::MOVE_UNCHECKED) {
-            false => Expected::Record(Some(position)),
-            true => Expected::Anything,
-        };
+        let is_unchecked = medium.breaks(engine::canary::MOVE_UNCHECKED);
+        let expected = if is_unchecked { Expected::Anything } else { Expected::Record(Some(position)) };
         // An expired item stays expired: the reaper reports it, not its move.
         Ok(match self.change(key, &mut new, expected)?.answer {
             WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },

@@ -170,10 +170,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             reader.contents().update_record(&found, edit)?;
         }
         log.append(medium, entry);
-        let ticket = match medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
-            true => Ticket::default(),
-            false => medium.commit(Level::default()),
-        };
+        let is_early = medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT);
+        let ticket = if is_early { Ticket::default() } else { medium.commit(Level::default()) };
         self.lanes().count_entries(1, 0);
         // Readers must not see changes that a failed medium did not accept.
         medium.health()?;
