@@ -65,8 +65,8 @@ impl Worker {
     }
 
     /// As [`Worker::start`], for the one worker of an engine that watches time. It also calls a step when
-    /// [`crate::Maintenance::sleep_time`] has passed. It calls `watch` about once a second until that returns false, and
-    /// again after the next step that is requested.
+    /// [`crate::Maintenance::sleep_time`] has passed. It calls `watch` about once a second until that returns false,
+    /// and again after the next step that is requested.
     ///
     /// # Errors
     /// As for [`Worker::start`].

@@ -40,8 +40,8 @@ pub trait Maintenance: Identity {
         WantedThreads::None
     }
 
-    /// Returns how long no thread needs to call [`Maintenance::step`] unless [`Maintenance::wanted_threads`] requests one; `None`
-    /// for no limit. The one thread that watches time calls this before each sleep.
+    /// Returns how long no thread needs to call [`Maintenance::step`] unless [`Maintenance::wanted_threads`] requests
+    /// one; `None` for no limit. The one thread that watches time calls this before each sleep.
     fn sleep_time(&self) -> Option<Duration> {
         None
     }

@@ -131,8 +131,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.with_contents(|contents| contents.verifying(verify))
     }
 
-    /// Returns the store with background compaction ([`engine::Maintenance::step`]) while it takes more than `above` times
-    /// the bytes of records, nodes and log. `None` turns compaction off.
+    /// Returns the store with background compaction ([`engine::Maintenance::step`]) while it takes more than `above`
+    /// times the bytes of records, nodes and log. `None` turns compaction off.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> Pmekv<M, D> {
         Pmekv { compaction: Compaction::above(above), ..self }

@@ -134,8 +134,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self
     }
 
-    /// Returns the store with background compaction ([`engine::Maintenance::step`]) while it takes more than `above` times
-    /// the bytes of items and table. `None` turns compaction off.
+    /// Returns the store with background compaction ([`engine::Maintenance::step`]) while it takes more than `above`
+    /// times the bytes of items and table. `None` turns compaction off.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> RewoHash<M, D> {
         RewoHash { compaction: Compaction::above(above), ..self }

@@ -27,8 +27,8 @@
 //!
 //! # Modules
 //! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `RootWord`, the word that names
-//! the root; reads need only the root word. Each module uses only those after it: `apply`, `find` -> `travel`, `found` ->
-//! `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
+//! the root; reads need only the root word. Each module uses only those after it: `apply`, `find` -> `travel`, `found`
+//! -> `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
 //! `separator` -> `arena`, `layout` -> `version`. `bulk` uses `nodes`.
 //!
 //! # Lock order

@@ -71,8 +71,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self
     }
 
-    /// Lets the store return free space in the background ([`engine::Maintenance::step`]) while its storage exceeds `above`
-    /// times the bytes of items and index; `None` for never.
+    /// Lets the store return free space in the background ([`engine::Maintenance::step`]) while its storage exceeds
+    /// `above` times the bytes of items and index; `None` for never.
     #[must_use]
     pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
         self.compaction = Compaction::above(above);
