@@ -79,7 +79,7 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
 
     /// Returns the bytes of DRAM that the locks have allocated.
     pub(crate) fn dram_bytes(&self) -> u64 {
-        self.locks.lent_bytes()
+        self.locks.allocated_bytes()
     }
 
     pub(crate) fn node(&self, at: Offset) -> Node<'_, M> {

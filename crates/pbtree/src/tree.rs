@@ -49,7 +49,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     /// Returns the bytes of DRAM that its locks and the records of its changes have allocated.
     pub fn dram_bytes(&self) -> u64 {
-        self.nodes().dram_bytes() + self.reader.unsettled().lent_bytes()
+        self.nodes().dram_bytes() + self.reader.unsettled().allocated_bytes()
     }
 
     /// Returns its options, including its order.

@@ -207,7 +207,7 @@ impl<M: Medium, D: Dram> Maintenance for Pmekv<M, D> {
             return Ok(Progress::Idle);
         }
         if self.writer.checkpointer().is_wanted() {
-            region.go_on_without(self.checkpoint())?;
+            region.continue_without_checkpoint(self.checkpoint())?;
         }
         if region.heap().prepare(region.medium(), region.heap().ahead_bytes()) {
             return Ok(Progress::More);
@@ -253,7 +253,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.reader().region().medium().is_writable() || self.reader().is_learnt().is_err() {
+        if !self.reader().region().medium().is_writable() || self.reader().check_batches_applied().is_err() {
             return Ok(());
         }
         match self.checkpoint() {

@@ -244,7 +244,7 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
                 Box::new(CheckState::begin(self.medium(), self.compaction.pause(), damaged)?)
             }
         };
-        let _background = self.background.keep_away();
+        let _background = self.background.pause_background();
         let step = || state.step(self.writer.keys(), self.writer.space().heap(), check, damaged);
         let is_done = self.medium().once(step);
         check.set_state(Some(state).filter(|_| !is_done));

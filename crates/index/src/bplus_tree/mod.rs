@@ -127,7 +127,7 @@ impl<D: Dram> BPlusTree<D> {
 
     /// Returns the DRAM that was allocated for the tree.
     pub fn dram_bytes(&self) -> u64 {
-        self.nodes.memory().arena.lent_bytes()
+        self.nodes.memory().arena.allocated_bytes()
     }
 
     /// Frees nodes that no reader can reach any more, and returns true if there were any. It is meant for idle

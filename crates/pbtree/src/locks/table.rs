@@ -30,7 +30,7 @@ pub(crate) struct LockTable<D: Dram> {
     /// The binary logarithm of a node's bytes.
     node_shift: u32,
     groups: DramBox<Groups, D>,
-    lent_bytes: AtomicU64,
+    allocated_bytes: AtomicU64,
 }
 
 impl<D: Dram + Clone> LockTable<D> {
@@ -40,22 +40,22 @@ impl<D: Dram + Clone> LockTable<D> {
         let groups = unsafe { DramBox::<Groups, D>::zeroed(dram.clone()) };
         let groups = groups.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Groups>() })?;
         let node_shift = node_bytes.trailing_zeros();
-        Ok(LockTable { dram, node_shift, groups, lent_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
+        Ok(LockTable { dram, node_shift, groups, allocated_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
     }
 }
 
 impl<D: Dram> LockTable<D> {
     /// Returns the bytes that it has allocated.
-    pub(crate) fn lent_bytes(&self) -> u64 {
-        self.lent_bytes.load(Ordering::Relaxed)
+    pub(crate) fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes.load(Ordering::Relaxed)
     }
 
     pub(super) fn lent(&self, bytes: usize) {
-        self.lent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.allocated_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(super) fn given_back(&self, bytes: usize) {
-        self.lent_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+        self.allocated_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
     /// Returns the tree's order.

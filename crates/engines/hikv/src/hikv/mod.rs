@@ -71,7 +71,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let Some(background) = space.background_within(TURN_MAX) else { return Ok(()) };
         let progress = ReapStep::new(&self.writer).run(background)?;
         if progress == Progress::Idle && pace.is_behind() {
-            pace.excuse();
+            pace.grant_free_puts();
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     /// Slows a write that leaves garbage, if there is too much. Called once before the write, without a lock.
     pub(crate) fn bound_garbage(&self) {
         if self.space.is_over() {
-            self.space.hold_up(self.reader.medium());
+            self.space.slow_down(self.reader.medium());
         }
     }
 

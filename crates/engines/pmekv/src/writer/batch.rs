@@ -110,7 +110,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(region.medium()));
         let mut lanes = self.writer.lanes().lock_all();
-        reader.is_learnt()?;
+        reader.check_batches_applied()?;
         if let Some(condition) = reader.first_unmet(conditions)? {
             drop(lanes);
             conditions.iter().try_for_each(|condition| reader.met(reader.hash(condition.key)))?;

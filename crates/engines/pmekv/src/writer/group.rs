@@ -140,7 +140,7 @@ impl<'w, 'k, M: Medium, D: Dram> GroupWrite<'w, 'k, M, D> {
             reader.tree().likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
         }
         let mut lanes = self.lock_lanes();
-        reader.is_learnt().ok()?;
+        reader.check_batches_applied().ok()?;
         let new = self.changes.iter_mut().filter_map(|change| change.new.as_mut());
         new.for_each(|new| new.write(reader.region().medium()));
         let found = self.find(pin.pinned(), &leaves, &mut lanes)?;

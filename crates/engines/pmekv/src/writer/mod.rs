@@ -144,7 +144,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let (reader, region, medium) = (self.reader(), self.reader().region(), self.reader().region().medium());
         let (hash, records) = (reader.hash(prefetched.key()), reader.records());
         let mut log = self.lanes().lock(self.lanes().of_write(medium, hash));
-        reader.is_learnt()?;
+        reader.check_batches_applied()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
         reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
         new.iter_mut().for_each(|new| new.write(medium));
@@ -240,7 +240,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         };
         if entry.new == Position::EMPTY {
             // The promise for the deleted key is for this one.
-            log.keys().bring_back();
+            log.keys().reuse_promise();
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.last(), ..entry };
         log.append(medium, back);
