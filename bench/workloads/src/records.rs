@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_added_record_tells_who_added_it() {
+    fn added_record_names_its_adder() {
         assert_eq!(added_by(fresh(7, 9)), Some((7, 9)));
         assert_eq!((added_by(9), added_by(absent(9))), (None, None));
     }
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
+        fn key_identifies_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
             prop_assert_eq!(record_of(&key(record, len_bytes)), Some(record));
         }
 

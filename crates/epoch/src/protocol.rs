@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "another thing at the same place")]
-    fn start_after_first_look_is_caught() {
+    fn start_after_first_read_is_caught() {
         model_reuse(Barriers { is_begun_late: true, ..ALL });
     }
 

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_served() {
+    fn all_threads_are_served() {
         run(|_| ());
     }
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_served_where_some_write_rarely() {
+    fn rare_writers_are_served() {
         run(|writer| (0..writer * writer).for_each(|_| thread::yield_now()));
     }
 

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_are_told_by_their_kind() {
+    fn locks_are_distinguished_by_kind() {
         let info = "pos:\t0\nflags:\t0100002\nlock:\t1: OFDLCK ADVISORY  WRITE -1 08:02:131 0 EOF\n";
         assert!(has_lock(info, Holding::Writing));
         assert!(!has_lock(info, Holding::Reading));

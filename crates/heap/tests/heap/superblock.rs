@@ -193,7 +193,7 @@ fn newer_valid_copy_wins() {
 }
 
 #[test]
-fn foreign_and_truncated_media_are_told_apart() {
+fn foreign_and_truncated_media_are_distinguished() {
     let foreign = Memory::new(1 << 20);
     foreign.set_word(0, 1);
     assert_eq!(open_error(&foreign), HeapError::Foreign);

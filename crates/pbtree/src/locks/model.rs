@@ -232,7 +232,7 @@ fn tree_lock_guards_an_inner_root() {
 }
 
 #[test]
-fn version_tells_whether_node_was_changed() {
+fn version_shows_node_changes() {
     explore(PREEMPTION_COUNT, gone_back_to::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, gone_back_to::<GoesBackBlindly>));
 }

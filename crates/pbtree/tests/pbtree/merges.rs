@@ -147,7 +147,7 @@ fn merges_wait_for_sweeps_and_walks() {
 /// Writers, readers and walks run alongside a thread that merges without a pause. Each has its own keys and finds
 /// them.
 #[test]
-fn others_read_and_write_beside_merges() {
+fn reads_and_writes_continue_during_merges() {
     engine::relax_by_threads();
     let (_, tree) = store_of(7, None);
     let (tree, is_over, begin) = (&tree, &AtomicBool::new(false), &Barrier::new(4));

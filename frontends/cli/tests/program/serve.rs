@@ -234,7 +234,7 @@ fn split_option_counts_loops_and_store_threads() {
 }
 
 #[test]
-fn hangup_ends_nobody() {
+fn hangup_ends_no_process() {
     let place = Place::new();
     let mut serving = Serving::start(&place);
     kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();

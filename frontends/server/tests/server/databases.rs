@@ -104,7 +104,7 @@ fn emptied_database_gets_another_tree() {
 
 /// The store's own tree cannot get another id. Other trees stay, and so does what a snapshot shows.
 #[test]
-fn flush_works_beside_snapshots() {
+fn flush_works_with_snapshots() {
     for &engine in EngineKind::ALL {
         for has_trees in [false, true] {
             let server = server_on(engine);

@@ -303,7 +303,7 @@ fn transaction_with_too_long_replies_changes_nothing() {
 
 /// A store of very many keys is first cleared in a separate step.
 #[test]
-fn everything_is_deleted_and_put_anew() {
+fn all_keys_are_deleted_and_put_again() {
     let server = TestServer::start();
     let mut client = server.client();
     for count in [10, 2000, 100_001] {

@@ -66,7 +66,7 @@ fn broken_variants_are_caught() {
 
 /// Writes as an event loop does: a reader in between sees no cached copy of data that a loss of power may take.
 #[test]
-fn it_tells_nothing_that_nobody_waited_for() {
+fn cache_shows_only_awaited_values() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::ReaderAt(PAUSE), Visitor::WriterAfter(4)];
     let settings = Settings { visitors, nested_images_max: 0, ..on_disk() };
     let counts = deferred::passes::<Cached>(&[everyday().remove(0), deferred::batches()], &settings);

@@ -190,7 +190,7 @@ fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
 }
 
 #[test]
-fn stores_that_tell_too_early_are_caught() {
+fn stores_reporting_too_early_are_caught() {
     let reader = Visitor::ReaderAt(PAUSE);
     caught::<NoOrder>(index::canary::DEFERRED_SETTLED, everyday().remove(0), reader);
     caught::<NoOrder>(journal::canary::PUBLISHED_UNNOTED, everyday().remove(0), reader);
@@ -198,8 +198,8 @@ fn stores_that_tell_too_early_are_caught() {
 }
 
 #[test]
-fn scans_that_tell_too_early_are_caught() {
-    caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_TOLD, in_order().remove(0), Visitor::ScannerAt(PAUSE));
+fn scans_reporting_too_early_are_caught() {
+    caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_REPORTED, in_order().remove(0), Visitor::ScannerAt(PAUSE));
 }
 
 /// Puts keys until a put that is not waited for splits a segment, then reads that key. Returns whether the result of

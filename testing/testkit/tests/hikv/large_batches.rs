@@ -114,7 +114,7 @@ fn they_survive_on_a_journal() {
 }
 
 #[test]
-fn they_survive_where_they_are_told_later() {
+fn operations_survive_deferred_results() {
     let counts = passes::<Deferring<NoOrder>>(&[large(), first()], &few_on_a_journal());
     assert!(counts.images > Extent::pick(2, 8), "{counts:?}");
 }

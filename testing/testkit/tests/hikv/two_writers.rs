@@ -35,7 +35,7 @@ fn two_writers_survive_wherever_both_are() {
 
 /// Snapshots are taken and released while another writer is active, and the log is waited for.
 #[test]
-fn second_writer_survives_beside_snapshots() {
+fn second_writer_survives_with_snapshots() {
     let ops = [put("a", "1"), Op::Snapshot, put("a", "2"), delete("a"), Op::Snapshot, put("b", "3"), Op::Release];
     let few = Settings { models: vec![Model::Line], images_per_op_max: 25, ..both(Visitor::WriterAlways) };
     passes::<Crashed>(&[Script::fresh(90, ops)], &few);

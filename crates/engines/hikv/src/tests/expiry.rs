@@ -150,7 +150,7 @@ fn expired_key_is_absent_then_freed() {
 }
 
 #[test]
-fn expired_key_is_deleted_or_inserted_anew() {
+fn expired_key_is_deleted_or_reinserted() {
     let timed = Timed::new();
     for number in 0..3u8 {
         timed.put_for(&[number], b"old", SECOND);

@@ -62,7 +62,7 @@ fn key_words_of(store: &Ink<Sim, HostDram>, number: u32) -> Vec<u64> {
 }
 
 #[test]
-fn an_absence_that_damage_makes_is_told() {
+fn absence_caused_by_damage_is_reported() {
     let words = key_words_of(&filled(Verify::Nothing), 7);
     let mut hidden = 0;
     for bit in 0..64 {

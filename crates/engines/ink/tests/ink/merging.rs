@@ -84,7 +84,7 @@ fn beside_merges(store: &dyn Engine, work: impl FnOnce()) {
 }
 
 #[test]
-fn histories_beside_merges_are_linearizable() {
+fn histories_during_merges_are_linearizable() {
     for seed in 0..3 {
         let parameters = Parameters { partition_count: 3, ..PARAMETERS };
         let options = Options { order: 7, in_place: seed % 2 == 0 };
@@ -98,7 +98,7 @@ fn histories_beside_merges_are_linearizable() {
 }
 
 #[test]
-fn keys_of_others_stay_beside_merges() {
+fn unmerged_keys_survive_merges() {
     let store = OfInk::<false, Sim>::format(Sim::new(0, Model::Span), engine::Clock::default()).unwrap();
     let key = |own: u32, i: u32| [own.to_be_bytes(), i.to_be_bytes()].concat();
     let write = |own: u32| {

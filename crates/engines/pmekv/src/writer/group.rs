@@ -235,7 +235,7 @@ impl<'w, 'k, M: Medium, D: Dram> GroupWrite<'w, 'k, M, D> {
         let medium = self.writer.reader().region().medium();
         for change in &mut self.changes {
             let Lane { log, durable, .. } = &mut lanes[change.lane];
-            let durable = if medium.breaks(canary::GROUP_SAID_DURABLE) { log.last() } else { *durable };
+            let durable = if medium.breaks(canary::GROUP_REPORTED_DURABLE) { log.last() } else { *durable };
             if change.edit().is_some() {
                 let entry = entry(change.old, change.new.as_ref());
                 log.append(medium, Entry { durable, hash: change.hash, ..entry });

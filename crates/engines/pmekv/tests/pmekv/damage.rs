@@ -210,7 +210,7 @@ fn made_with_one_broken(sim: &Sim) -> OnSim {
 /// A checkpoint cannot name a record that cannot be read. The log continues without checkpoints, and expired keys are
 /// reaped.
 #[test]
-fn writes_go_on_beside_a_damaged_record() {
+fn writes_continue_next_to_damaged_record() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = made_with_one_broken(&sim).by_clock(clock.clone());
     for number in 100..200 {
@@ -241,7 +241,7 @@ fn damaged_record_is_found_and_cleared() {
 /// With `Verify::Absence`, a lookup that passed a record with a damaged key returns an error: for reads, and for
 /// writes, which would add a second record.
 #[test]
-fn an_absence_that_damage_makes_is_told() {
+fn absence_caused_by_damage_is_reported() {
     let long = |number: u32| format!("a beginning that many keys have in common, and {number:04}").into_bytes();
     let filled = |verify| {
         let sim = Sim::new(0, Model::Line);

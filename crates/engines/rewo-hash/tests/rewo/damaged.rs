@@ -131,7 +131,7 @@ fn page_of_zeros_among_items_is_reported() {
 
 /// A reader with `Verify::Absence` gets an error if damage may hide a key, and no writer puts the key a second time.
 #[test]
-fn an_absence_that_damage_makes_is_told() {
+fn absence_caused_by_damage_is_reported() {
     let probe = filled();
     let (mut hidden, mut reported) = (0, 0);
     for (at, _) in slots(&probe) {

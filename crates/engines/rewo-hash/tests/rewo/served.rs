@@ -83,7 +83,7 @@ fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce(
 }
 
 /// Returns true if a reader during a put, whose copy another thread writes, gets the old item after the new one.
-fn tells_an_older_item(broken: Option<Canary>) -> bool {
+fn detects_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
     let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
@@ -99,8 +99,8 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 
 #[test]
 fn reader_during_put_gets_no_older_item() {
-    assert!(!tells_an_older_item(None));
-    assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
+    assert!(!detects_an_older_item(None));
+    assert!(detects_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
 /// A copy that another thread has written is shown only if its item is durable.

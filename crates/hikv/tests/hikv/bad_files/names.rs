@@ -28,7 +28,7 @@ fn remove_lock(dir: &Path) {
 }
 
 #[test]
-fn removed_lock_lets_nobody_in() {
+fn removed_lock_admits_no_process() {
     for home in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
         for store in opened_in(home.path()) {
             let path = store.path().to_owned();

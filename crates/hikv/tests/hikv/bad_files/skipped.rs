@@ -103,7 +103,7 @@ fn damaged_record_head_is_skipped_and_reported() {
 
 /// An unreadable node loses all items below it, and no others.
 #[test]
-fn items_beside_damaged_node_are_read() {
+fn items_next_to_damaged_node_are_read() {
     let made = Made::new(EngineKind::Ink);
     let named = |at: usize| made.word(at) as usize & 0xFFFF_FFFF_FFFF;
     let root = named(pbtree_root());

@@ -258,7 +258,7 @@ fn clear_beside_writer<T: Variant>() {
 }
 
 #[test]
-fn read_tells_what_key_holds() {
+fn read_returns_current_value() {
     reader_beside_writer::<Sound>(true);
 }
 

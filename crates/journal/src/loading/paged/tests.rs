@@ -187,7 +187,7 @@ fn replayed_pages_are_evicted() {
 /// Between a peek's read of the base and its look into the replayed log, a checkpoint applies the log, and the page is
 /// evicted.
 #[test]
-fn peek_beside_a_checkpoint_finds_the_entry() {
+fn peek_during_checkpoint_finds_the_entry() {
     let (files, at) = (files(), word_of(3, 1));
     let journal = create(&files, false);
     set(&journal, at, 1);
