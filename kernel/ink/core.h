@@ -39,7 +39,7 @@ void ink_core_order(u32 order);
 void *ink_host_lend(size_t bytes, size_t align);
 void ink_host_give_back(void *memory);
 void ink_host_relax(u32 attempt);
-void ink_host_breathe(void);
+void ink_host_yield(void);
 bool ink_host_is_killed(void);
 bool ink_host_is_ending(void);
 void ink_host_merge_soon(void);

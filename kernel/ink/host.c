@@ -53,7 +53,7 @@ void ink_host_relax(u32 attempt)
 	usleep_range(us, us + us / 4);
 }
 
-void ink_host_breathe(void)
+void ink_host_yield(void)
 {
 	cond_resched();
 }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told() {
+    fn each_kind_is_recognised() {
         let counts = counted(&[
             (0, &[0x66, 0x0f, 0xae, 0x30]),        // clwb [rax]
             (4, &[0x66, 0x0f, 0xae, 0x38]),        // clflushopt [rax]

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_figure_is_not_that_of_cancelled_writes() {
+    fn process_figure_excludes_cancelled_writes() {
         let process = "wchar: 7\nread_bytes: 512\nwrite_bytes: 4096\ncancelled_write_bytes: 3\n";
         assert_eq!(["write_bytes", "read_bytes"].map(|name| figure(process, name)), [Some(4096), Some(512)]);
         assert_eq!(figure("wchar: 7\n", "write_bytes"), None);

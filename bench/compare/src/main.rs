@@ -87,12 +87,12 @@ struct Arguments {
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(0) => ExitCode::SUCCESS,
-        Ok(wrong) => complain(&format!("{wrong} values were wrong")),
-        Err(error) => complain(&error.to_string()),
+        Ok(wrong) => print_error(&format!("{wrong} values were wrong")),
+        Err(error) => print_error(&error.to_string()),
     }
 }
 
-fn complain(what: &str) -> ExitCode {
+fn print_error(what: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "bench-compare: {what}");
     ExitCode::FAILURE
 }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_unique_and_wrong_values_are_noticed() {
+    fn keys_are_unique_and_values_checked() {
         for shape in [Shape::new(23, 100), Shape::new(16, 10_240), Shape::new(16, 256)] {
             let key = |record| shape.with_key(record, <[u8]>::to_vec);
             let keys: BTreeSet<_> = (0..10_000).map(key).collect();

@@ -91,7 +91,7 @@ mod tests {
     use crate::point::Point;
 
     #[test]
-    fn later_run_replaces_the_places_that_it_measures() {
+    fn later_run_replaces_measured_places() {
         let paper = Paper::named("rewo").unwrap();
         let dir = tempfile::tempdir().unwrap();
         let run = |command: &str, places: &[(f64, f64)]| {

@@ -141,7 +141,7 @@ fn plan_covers_every_figure_once() {
 
 /// A second run measures nothing, and one that lacks a figure measures it.
 #[test]
-fn run_of_everything_goes_on_after_an_interruption() {
+fn interrupted_full_run_continues() {
     let (out, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in("/dev/shm").unwrap());
     let settings = Settings { dir: home.path().to_owned(), rounds: 1, ..settings() };
     let arguments = Arguments {

@@ -74,7 +74,7 @@ pub use pfht::Pfht;
 pub use records::Records;
 pub use region::Region;
 pub use rewo_printed::RewoPrinted;
-pub use tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeError, TreeResult};
+pub use tree::{OnPair, Reshapes, Sizes, ComparisonCounter, Tree, TreeError, TreeResult};
 
 /// The reason why a table refused an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -124,17 +124,17 @@ impl Reshapes {
 pub type OnPair<'a> = dyn FnMut(&KeyBytes, &[u8]) -> ControlFlow<()> + 'a;
 
 /// Counts comparisons of keys. `()` counts nothing and costs nothing.
-pub trait Tally {
+pub trait ComparisonCounter {
     /// Counts one comparison.
     fn compared(&self);
 }
 
-impl Tally for () {
+impl ComparisonCounter for () {
     #[inline(always)]
     fn compared(&self) {}
 }
 
-impl Tally for AtomicU64 {
+impl ComparisonCounter for AtomicU64 {
     fn compared(&self) {
         self.fetch_add(1, Ordering::Relaxed);
     }
@@ -174,7 +174,7 @@ pub trait Tree<M: Medium, D: Dram>: Sized {
     ///
     /// # Errors
     /// As for [`Tree::get`].
-    fn get_counted(&self, key: &KeyBytes, found: impl FnOnce(&[u8]), tally: &impl Tally) -> TreeResult<bool>;
+    fn get_counted(&self, key: &KeyBytes, found: impl FnOnce(&[u8]), comparisons: &impl ComparisonCounter) -> TreeResult<bool>;
 
     /// Sets the value of a key, which may exist.
     ///

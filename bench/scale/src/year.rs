@@ -113,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn second_of_three_down_is_not_served_until_the_first_is_back() {
+    fn second_outage_waits_for_first_repair() {
         assert_eq!(majority_gone(10.0, down(0.0), down(50.0), &[down(30.0), down(0.0)]), 20.0);
     }
 
     #[test]
-    fn third_of_three_down_adds_only_the_time_after_the_others() {
+    fn third_outage_adds_only_later_time() {
         assert_eq!(majority_gone(10.0, down(0.0), down(50.0), &[down(30.0), down(40.0)]), 10.0);
     }
 }

@@ -68,7 +68,7 @@ fn kafka_streams_is_even() {
 }
 
 #[test]
-fn added_machine_takes_its_share_and_no_more() {
+fn added_machine_takes_only_its_share() {
     for system in System::ALL {
         let before = system.place(30);
         let mut after = before.clone();
@@ -93,7 +93,7 @@ fn sources_are_the_other_homes() {
 }
 
 #[test]
-fn fullest_machine_has_space_and_one_machine_less_has_not() {
+fn fullest_machine_has_space_by_one_machine() {
     for memory in [Memory::Whole, Memory::Limited] {
         let plan = Plan::new(System::Streams, memory, 1e11);
         assert!(plan.items_of_fullest() <= memory.items_max());
@@ -107,7 +107,7 @@ fn fullest_machine_has_space_and_one_machine_less_has_not() {
 }
 
 #[test]
-fn filling_takes_as_long_as_its_slowest_resource() {
+fn slowest_resource_limits_filling() {
     let plan = Plan::new(System::Fleet, Memory::Limited, 1e10);
     let (seconds, bottleneck) = plan.filling(1e9);
     assert_eq!((seconds.round(), bottleneck), ((1e9 * 331.0 / 625e6_f64).round(), Bottleneck::Network));
@@ -117,7 +117,7 @@ fn filling_takes_as_long_as_its_slowest_resource() {
 }
 
 #[test]
-fn years_without_copies_are_the_sum_of_the_outages() {
+fn years_without_copies_sum_outages() {
     let plan = Plan::new(System::Fleet, Memory::Limited, 1e10);
     let year = simulate(&plan, 400, 3);
     let machines = plan.cluster.machines as f64;

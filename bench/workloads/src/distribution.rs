@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn scrambling_keeps_the_skew_and_moves_the_popular_ones() {
+    fn scrambling_keeps_skew_and_moves_popular_keys() {
         let scrambled = Scrambled::new(RECORDS);
         let frequencies = frequencies(|rng| scrambled.sample(rng));
         let popular = (0..RECORDS as usize).max_by(|&a, &b| frequencies[a].total_cmp(&frequencies[b]));

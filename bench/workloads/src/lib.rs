@@ -21,12 +21,12 @@ mod records;
 mod report;
 mod run;
 mod scans;
-mod seat;
 mod session;
 mod shuffle;
 mod stream;
 mod subject;
 pub mod variants;
+mod worker;
 mod workload;
 
 pub use bounds::{Bound, Bounds};

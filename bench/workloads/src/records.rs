@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_unique_across_all_kinds_of_records() {
+    fn keys_are_unique_across_record_kinds() {
         let records = (0..10_000).flat_map(|number| [number, absent(number), fresh(0, number), fresh(1, number)]);
         let keys: HashSet<Vec<u8>> = records.map(|record| key(record, KEY_BYTES_MIN)).collect();
         assert_eq!(keys.len(), 40_000);
     }
 
     #[test]
-    fn an_added_record_tells_who_added_it() {
+    fn added_record_names_its_adder() {
         assert_eq!(added_by(fresh(7, 9)), Some((7, 9)));
         assert_eq!((added_by(9), added_by(absent(9))), (None, None));
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_any_length_are_filled_to_the_end() {
+    fn keys_of_any_length_are_filled() {
         for len_bytes in KEY_BYTES_MIN..40 {
             let last = (0..64).map(|record| key(record, len_bytes)[len_bytes - 1]);
             assert!(last.collect::<HashSet<u8>>().len() > 16, "byte {len_bytes} hardly varies");
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn key_tells_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
+        fn key_identifies_its_record(record: u64, len_bytes in KEY_BYTES_MIN..40) {
             prop_assert_eq!(record_of(&key(record, len_bytes)), Some(record));
         }
 

@@ -13,9 +13,9 @@ use crate::pass::{Latencies, Pace, Until, latency, throughput, together};
 use crate::pooled::{Queues, pooled};
 use crate::report::{Measured, Row};
 use crate::scans;
-use crate::seat::Seat;
 use crate::stream::Stream;
 use crate::subject::{Error, Subject, refuse_unfit};
+use crate::worker::Worker;
 use crate::workload::Workload;
 
 /// A session; see the module.
@@ -50,7 +50,7 @@ impl<'a, S: Subject> Session<'a, S> {
     pub fn load(&self) -> Result<(u64, Duration), Error> {
         let start = Instant::now();
         let until = self.until(Duration::MAX);
-        let counts = together(&mut self.seats(), |seat| load::load(self.subject, seat, until))?;
+        let counts = together(&mut self.workers(), |worker| load::load(self.subject, worker, until))?;
         Ok((counts.into_iter().sum(), start.elapsed()))
     }
 
@@ -143,13 +143,13 @@ impl<'a, S: Subject> Session<'a, S> {
 
     fn streams(&self, workload: Workload) -> Vec<Stream<'a, S>> {
         let scans = workload.needs().contains(&crate::Need::Scans);
-        let draws = |seat: &Seat| draws_of(workload, seat).expect("a rebuild has no passes");
-        self.seats().into_iter().map(|seat| Stream::new(self.subject, seat, draws(&seat), scans)).collect()
+        let draws = |worker: &Worker| draws_of(workload, worker).expect("a rebuild has no passes");
+        self.workers().into_iter().map(|worker| Stream::new(self.subject, worker, draws(&worker), scans)).collect()
     }
 
-    fn seats(&self) -> Vec<Seat> {
+    fn workers(&self) -> Vec<Worker> {
         let Config { records, threads, seed, .. } = *self.config;
-        (0..threads).map(|thread| Seat { records, thread, threads, seed }).collect()
+        (0..threads).map(|thread| Worker { records, thread, threads, seed }).collect()
     }
 
     fn until(&self, limit: Duration) -> Until<'a> {

@@ -9,8 +9,8 @@ use crate::client::{Client, GROUP_KEYS};
 use crate::draws::{Act, Draw, Draws};
 use crate::pass::{Step, Turn};
 use crate::scans::Scans;
-use crate::seat::Seat;
 use crate::subject::{Error, Subject};
+use crate::worker::Worker;
 
 /// Operations drawn at a time, a multiple of a group of keys: a few kilobytes, which stay in the L1 cache.
 const AHEAD_COUNT: usize = 16 * GROUP_KEYS;
@@ -20,7 +20,7 @@ pub(crate) struct Stream<'a, S> {
     client: Client<'a, S>,
     draws: Box<dyn Draws>,
     rng: SmallRng,
-    seat: Seat,
+    worker: Worker,
     /// For workloads that may scan.
     scans: Option<Scans>,
     /// Operations that were drawn, and the number of those that are done.
@@ -37,16 +37,16 @@ pub(crate) struct Stream<'a, S> {
 
 impl<'a, S: Subject> Stream<'a, S> {
     /// Creates a stream of the operations of `draws` on loaded records; `scans` if these may scan.
-    pub(crate) fn new(subject: &'a S, seat: Seat, draws: Box<dyn Draws>, scans: bool) -> Stream<'a, S> {
+    pub(crate) fn new(subject: &'a S, worker: Worker, draws: Box<dyn Draws>, scans: bool) -> Stream<'a, S> {
         Stream {
-            client: Client::new(subject, seat.records),
+            client: Client::new(subject, worker.records),
             draws,
-            rng: SmallRng::seed_from_u64(seat.seed()),
-            seat,
-            scans: scans.then(|| Scans::new(seat.records)),
+            rng: SmallRng::seed_from_u64(worker.seed()),
+            worker,
+            scans: scans.then(|| Scans::new(worker.records)),
             ahead: Vec::with_capacity(AHEAD_COUNT),
             next: 0,
-            keys: vec![0; AHEAD_COUNT * seat.records.key_bytes],
+            keys: vec![0; AHEAD_COUNT * worker.records.key_bytes],
             kind: Kind::Get,
             inserted_count: 0,
             deleted_count: 0,
@@ -81,19 +81,19 @@ impl<'a, S: Subject> Stream<'a, S> {
 
     /// Leaves exactly the loaded records in the store.
     pub(crate) fn restore(&mut self) -> Result<(), Error> {
-        let mut key = vec![0; self.seat.records.key_bytes];
+        let mut key = vec![0; self.worker.records.key_bytes];
         for number in 0..std::mem::take(&mut self.inserted_count) {
-            self.seat.records.write_key(self.seat.fresh(number), &mut key);
+            self.worker.records.write_key(self.worker.fresh(number), &mut key);
             self.client.delete(&key)?;
         }
         self.put_back()
     }
 
     fn put_back(&mut self) -> Result<(), Error> {
-        let mut key = vec![0; self.seat.records.key_bytes];
-        let deleted = (0..std::mem::take(&mut self.deleted_count)).map(|number| self.seat.victim(number));
+        let mut key = vec![0; self.worker.records.key_bytes];
+        let deleted = (0..std::mem::take(&mut self.deleted_count)).map(|number| self.worker.victim(number));
         { deleted }.chain(std::mem::take(&mut self.taken)).try_for_each(|record| {
-            self.seat.records.write_key(record, &mut key);
+            self.worker.records.write_key(record, &mut key);
             self.client.put(record, &key)
         })
     }
@@ -104,15 +104,15 @@ impl<'a, S: Subject> Stream<'a, S> {
         self.next = 0;
         self.ahead.clear();
         self.ahead.extend(std::iter::from_fn(|| self.draws.draw(&mut self.rng)).take(AHEAD_COUNT));
-        for (draw, key) in self.ahead.iter().zip(self.keys.chunks_exact_mut(self.seat.records.key_bytes)) {
-            self.seat.records.write_key(draw.record, key);
+        for (draw, key) in self.ahead.iter().zip(self.keys.chunks_exact_mut(self.worker.records.key_bytes)) {
+            self.worker.records.write_key(draw.record, key);
         }
     }
 
     fn step(&mut self) -> Result<u64, Error> {
         let Some(&Draw { act, record }) = self.ahead.get(self.next) else { return Ok(0) };
         self.kind = act.kind();
-        let key_bytes = self.seat.records.key_bytes;
+        let key_bytes = self.worker.records.key_bytes;
         let key = &self.keys[self.next * key_bytes..][..key_bytes];
         match act {
             Act::GetInto => self.client.get_into(record, key)?,
@@ -146,7 +146,7 @@ impl<'a, S: Subject> Stream<'a, S> {
 
     /// Runs an operation on the next two records.
     fn transact(&mut self, act: Act) -> Result<u64, Error> {
-        let (key_bytes, places) = (self.seat.records.key_bytes, [self.next, self.next + 1]);
+        let (key_bytes, places) = (self.worker.records.key_bytes, [self.next, self.next + 1]);
         let keys = places.map(|place| &self.keys[place * key_bytes..][..key_bytes]);
         let records = places.map(|place| self.ahead[place].record);
         match act {
@@ -158,7 +158,7 @@ impl<'a, S: Subject> Stream<'a, S> {
     }
 
     fn multi_get(&mut self) -> Result<u64, Error> {
-        let (key_bytes, first) = (self.seat.records.key_bytes, self.next);
+        let (key_bytes, first) = (self.worker.records.key_bytes, self.next);
         let keys: [&[u8]; GROUP_KEYS] =
             std::array::from_fn(|place| &self.keys[(first + place) * key_bytes..][..key_bytes]);
         self.client.multi_get(&keys, |place| self.ahead[first + place].record)?;
@@ -191,12 +191,12 @@ mod tests {
 
     /// An operation that one pass drew and did not do is not repeated in the next.
     #[test]
-    fn pass_after_empty_pass_visits_each_record_once() {
+    fn pass_after_empty_pass_visits_all() {
         let records = Records { count: 1_000, key_bytes: 16, shared_bytes: 0, value_bytes: 32 };
-        let (subject, seat) = (Nothing::new(records), Seat { records, thread: 0, threads: 1, seed: 0 });
+        let (subject, worker) = (Nothing::new(records), Worker { records, thread: 0, threads: 1, seed: 0 });
         for workload in [Workload::Delete, Workload::Insert] {
-            let draws = draws_of(workload, &seat).unwrap();
-            let mut stream = Stream::new(&subject, seat, draws, false);
+            let draws = draws_of(workload, &worker).unwrap();
+            let mut stream = Stream::new(&subject, worker, draws, false);
             stream.prepare();
             stream.rewind().unwrap();
             let mut done = 0;

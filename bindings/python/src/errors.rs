@@ -22,7 +22,7 @@ pub(crate) fn raised(class: &str, text: impl Into<String>) -> PyErr {
 /// Returns the exception of an operation.
 pub(crate) fn of(error: Error) -> PyErr {
     let class = match &error {
-        Error::ConditionFailed { .. } => "Unmet",
+        Error::ConditionFailed { .. } => "ConditionFailed",
         Error::KeyTooLong { .. } | Error::ValueTooLong { .. } | Error::BatchTooLong { .. } => "TooLong",
         Error::Medium(error) if error.is_full() => "Full",
         Error::Medium(MediumError::ReadOnly) => "ReadOnly",

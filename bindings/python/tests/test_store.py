@@ -127,7 +127,7 @@ def test_batches(store):
     with pytest.raises(ZeroDivisionError), store.batch() as batch:
         batch.put(b"c", b"3")
         1 / 0
-    with pytest.raises(hikv.Unmet), store.batch() as batch:
+    with pytest.raises(hikv.ConditionFailed), store.batch() as batch:
         batch.expect_absent(b"b")
         batch.put(b"c", b"3")
     assert b"c" not in store

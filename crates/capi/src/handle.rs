@@ -138,7 +138,7 @@ mod tests {
     const KEY: hikv_slice = hikv_slice { data: ptr::null(), len: 0 };
 
     #[test]
-    fn a_panic_becomes_a_result_and_breaks_the_store() {
+    fn panic_becomes_result_and_breaks_store() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Arc::into_raw(Arc::new(hikv_store::new(Store::open(dir.path()).expect("it opens")))).cast_mut();
         // SAFETY: the handle is live until it is closed.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_in_which_a_call_panics_is_not_committed() {
+    fn panicking_body_is_not_committed() {
         let dir = tempfile::tempdir().expect("a directory");
         let opened = || Store::open(dir.path()).expect("it opens");
         let store = Arc::into_raw(Arc::new(hikv_store::new(opened()))).cast_mut();

@@ -211,7 +211,7 @@ mod tests {
     use crate::code;
 
     #[test]
-    fn number_that_is_no_ticket_does_not_wait_forever() {
+    fn invalid_ticket_does_not_wait_forever() {
         // On a disk, if the source is on one: in memory, all tickets are durable.
         let dir = tempfile::tempdir_in(".").expect("a directory");
         let opened = Store::open(dir.path()).expect("it opens");

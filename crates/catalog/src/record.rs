@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_as_written_and_keep_later_fields() {
+    fn records_round_trip_with_later_fields() {
         let head = Head { next: TreeId::new(70_000), tree_count: 3, dead_count: 1, ..Head::NEW };
         assert_eq!(Head::of(&head.bytes()), Some(head.clone()));
         let longer = [&head.bytes()[..], b"later"].concat();

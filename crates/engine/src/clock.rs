@@ -185,10 +185,10 @@ mod tests {
     /// The system clock is set a year ahead and then corrected: a key that is put then with a second to live lives a
     /// second.
     #[test]
-    fn time_goes_on_when_the_systems_clock_was_set_back() {
+    fn time_advances_after_clock_set_back() {
         const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
         let ahead_ms = AtomicU64::new(0);
-        let time = |told_ms, gone_ms| time_ms(&ahead_ms, told_ms, gone_ms);
+        let time = |system_ms, gone_ms| time_ms(&ahead_ms, system_ms, gone_ms);
         assert_eq!((time(1_000_000, 0), time(1_000_010, 10)), (1_000_000, 1_000_010));
         assert_eq!(time(1_000_020 + YEAR_MS, 20), 1_000_020 + YEAR_MS);
         assert_eq!(time(1_000_030, 30), 1_000_030 + YEAR_MS);

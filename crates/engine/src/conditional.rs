@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_without_expiry_keeps_that_of_the_key() {
+    fn value_without_expiry_keeps_existing_expiry() {
         let held = CurrentItem { value: b"old", expiry: Expiry::at_ms(5) };
         let put = |held, decision: Decision<'static>| {
             let write = |new: Option<(&[u8], Expiry)>| Ok(new.map(|(value, expiry)| (value.to_vec(), expiry)));

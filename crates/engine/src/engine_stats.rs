@@ -24,7 +24,7 @@ pub struct EngineStats {
     pub compaction: CompactionStats,
     /// DRAM of the index and the allocator.
     pub dram_bytes: u64,
-    /// True once free space is known; see [`crate::Upkeep::step`].
+    /// True once free space is known; see [`crate::Maintenance::step`].
     pub swept: bool,
     /// Replaced items and cleared indexes that wait for readers before they are freed.
     pub garbage_count: u64,

@@ -20,6 +20,7 @@ mod features;
 mod figure;
 pub mod garbage;
 mod hash;
+mod key_changes;
 mod limits;
 mod lookup;
 mod open_error;
@@ -33,7 +34,6 @@ mod scan_cursor;
 mod snapshot_engine;
 mod space;
 mod streamed;
-mod tally;
 mod verify;
 mod version;
 mod worker;
@@ -49,8 +49,8 @@ pub use compact::{
 pub use conditional::write_decided;
 pub use cursor::Cursor;
 pub use engine::{
-    Atomic, CurrentItem, Damage, Decide, Decision, Engine, Expires, Identity, OnExpired, OnExpiredItem, OnFound,
-    OnResult, Reads, Upkeep, Walks, WantedThreads, Writes,
+    Atomic, CurrentItem, Damage, Decide, Decision, Engine, Expires, Identity, Maintenance, OnExpired, OnExpiredItem,
+    OnFound, OnResult, Reads, Walks, WantedThreads, Writes,
 };
 pub use engine_stats::EngineStats;
 pub use error::Error;
@@ -61,6 +61,7 @@ pub use figure::{Figure, FigureKind};
 pub use garbage::WriteThrottle;
 pub use hash::Hasher;
 pub use items::Expiry;
+pub use key_changes::{KeyChanges, MARK, OnKeyChange, Pause, Removal};
 pub use limits::Limits;
 pub use lookup::{Lookup, PackedLookup, ValueBuffer, empty_buffer};
 pub use open_error::OpenError;
@@ -73,7 +74,6 @@ pub use scan_cursor::{Direction, ScanCursor};
 pub use snapshot_engine::{Moment, OnDamaged, OnItem, SnapshotEngine, SnapshotStats};
 pub use space::{may_write, wait_for_readers, with_space};
 pub use streamed::Streamed;
-pub use tally::{MARK, OnKeyChange, Pause, Removal, Tally};
 pub use verify::Verify;
 pub use version::{Version, Witness};
 pub use worker::{Watch, Worker};
@@ -81,5 +81,7 @@ pub use write_result::{Outcome, PriorState, WriteResult};
 
 /// The traits of an engine, for code that calls the operations of a type that implements them.
 pub mod prelude {
-    pub use crate::{Atomic, Engine, Expires, Identity, OrderedEngine, Reads, SnapshotEngine, Upkeep, Walks, Writes};
+    pub use crate::{
+        Atomic, Engine, Expires, Identity, Maintenance, OrderedEngine, Reads, SnapshotEngine, Walks, Writes,
+    };
 }

@@ -105,7 +105,7 @@ impl Pace {
     }
 
     /// Allows [`FREE_COUNT`] more puts: the reaper had nothing to do.
-    pub fn excuse(&self) {
+    pub fn grant_free_puts(&self) {
         self.allow(self.put_count.load(Ordering::Relaxed) + FREE_COUNT);
     }
 
@@ -154,7 +154,7 @@ mod tests {
         pace.advance(RESTED_SHARE * 3 * FREE_COUNT, FREE_COUNT);
         pace.end();
         assert_eq!(free_count(&pace), 3 * FREE_COUNT);
-        pace.excuse();
+        pace.grant_free_puts();
         assert_eq!(free_count(&pace), FREE_COUNT);
     }
 

@@ -100,7 +100,7 @@ mod tests {
     const PLACE: u64 = 0x7000;
 
     #[test]
-    fn versions_differ_by_key_value_place_and_expiry() {
+    fn versions_differ_by_each_component() {
         let never = Witness::of_item(PLACE, 7, Expiry::NEVER);
         let version = never.version(b"key", b"value");
         assert_eq!(never.version(b"key", b"value"), version);

@@ -65,8 +65,8 @@ impl Worker {
     }
 
     /// As [`Worker::start`], for the one worker of an engine that watches time. It also calls a step when
-    /// [`crate::Upkeep::sleep_time`] has passed. It calls `watch` about once a second until that returns false, and
-    /// again after the next step that is requested.
+    /// [`crate::Maintenance::sleep_time`] has passed. It calls `watch` about once a second until that returns false,
+    /// and again after the next step that is requested.
     ///
     /// # Errors
     /// As for [`Worker::start`].
@@ -145,7 +145,7 @@ impl Shared {
                 Progress::Idle if self.is_asked_within(LINGER) => {}
                 Progress::Idle => {
                     let Some(open) = engine.upgrade() else { return };
-                    let left = open.tidy();
+                    let left = open.run_idle_maintenance();
                     let time = self.due(&*open);
                     drop(open);
                     match left {

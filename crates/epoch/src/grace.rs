@@ -32,7 +32,7 @@ mod tests {
     use crate::pin;
 
     #[test]
-    fn it_is_over_when_who_was_pinned_is_not() {
+    fn grace_period_ends_after_last_unpin() {
         let pin = pin();
         let grace = Grace::start();
         assert!((0..4).all(|_| !grace.is_over()));

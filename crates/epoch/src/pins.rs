@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_ended_leave_their_pin_to_others() {
+    fn ended_threads_release_their_pins() {
         let index = || std::thread::spawn(|| drop(pin())).join();
         index().unwrap();
         let before = thread_pins().count();

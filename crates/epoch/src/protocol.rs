@@ -215,7 +215,7 @@ mod tests {
 
     impl Reuse {
         /// Looks at the link twice. If nothing was freed since before the first look, both have found the same thing.
-        fn look_twice(&self) {
+        fn read_twice(&self) {
             let early = (!self.barriers.is_begun_late).then(|| self.safe.load(Ordering::Acquire));
             let first = self.linked.load(Ordering::Acquire);
             let start = early.unwrap_or_else(|| self.safe.load(Ordering::Acquire));
@@ -256,14 +256,14 @@ mod tests {
                 let reuse = Arc::clone(&reuse);
                 thread::spawn(move || work(&reuse))
             };
-            let threads = [spawn(Reuse::look_twice), spawn(Reuse::unlink)];
+            let threads = [spawn(Reuse::read_twice), spawn(Reuse::unlink)];
             reuse.reuse();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }
 
     #[test]
-    fn thing_in_same_place_is_same_while_start_is_recent() {
+    fn thing_in_place_is_same_while_recent() {
         model_reuse(ALL);
     }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "another thing at the same place")]
-    fn start_after_first_look_is_caught() {
+    fn start_after_first_read_is_caught() {
         model_reuse(Barriers { is_begun_late: true, ..ALL });
     }
 
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     #[ignore = "a minute"]
-    fn pinned_readers_item_is_not_freed_in_any_run() {
+    fn pinned_readers_item_is_never_freed() {
         model(ALL, true, None);
     }
 
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     #[ignore = "minutes"]
-    fn joining_readers_item_is_not_freed_in_any_run() {
+    fn joining_readers_item_is_never_freed() {
         model(ALL, false, None);
     }
 

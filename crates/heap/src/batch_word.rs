@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_tell_record_and_state() {
+    fn words_identify_record_and_state() {
         for state in [BatchState::Prepared, BatchState::Committed] {
             let word = BatchWord { record: Offset(REGION_BYTES_MAX - 16), state };
             assert_eq!(BatchWord::from_word(word.word()), Some(word));

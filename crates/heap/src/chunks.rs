@@ -41,7 +41,7 @@ use crate::region::{GROWTH_BYTES, Region};
 use crate::runs::Run;
 use crate::slab::State;
 use crate::slot_kind::{SMALL_SLAB_UNITS, SlotKind};
-use crate::space::{Above, Away, Space};
+use crate::space::{Above, DetachedRuns, Space};
 use crate::supply::Supply;
 use crate::table::{Table, Tag};
 use crate::{HeapError, state};
@@ -62,7 +62,7 @@ impl<D: Dram> Chunks<D> {
         let table = Table::new(&allocator)?;
         let space = Space::new(mark, &allocator).inspect_err(|_| {
             // SAFETY: no other thread has a reference to the table.
-            unsafe { table.give_back(&allocator) }
+            unsafe { table.deallocate(&allocator) }
         })?;
         let chunks = Chunks { region, table, space: Spin::new(space), supply: Supply::default(), allocator };
         chunks.note(&chunks.lock());
@@ -156,7 +156,7 @@ impl<D: Dram> Chunks<D> {
     /// Waits until one of the absent runs has come back: a region with absent runs is not full. The thread that took
     /// a run needs no lane to put it back, so the caller may hold a lane.
     #[cold]
-    fn await_run(&self, found: Away) {
+    fn await_run(&self, found: DetachedRuns) {
         let mut backoff = Backoff::long();
         while self.space.lock().away.returned_count == found.returned_count {
             backoff.relax();
@@ -359,20 +359,20 @@ impl<D: Dram> Drop for Chunks<D> {
         let past = space.mark;
         for slab in space.drain_pool() {
             // SAFETY: the heap is being dropped, and its records are not used afterwards.
-            unsafe { slab.give_back(&self.allocator) };
+            unsafe { slab.deallocate(&self.allocator) };
         }
         self.table.each_chunk(past, |unit, tag, _| {
             if tag.slot_kind().is_some()
                 && let Some(slab) = self.table.at(unit).slab()
             {
                 // SAFETY: as above; each record is visited once, at its chunk's first unit.
-                unsafe { slab.give_back(&self.allocator) };
+                unsafe { slab.deallocate(&self.allocator) };
             }
         });
         // SAFETY: as above.
         unsafe {
-            self.space.get_mut().give_back(&self.allocator);
-            self.table.give_back(&self.allocator);
+            self.space.get_mut().deallocate(&self.allocator);
+            self.table.deallocate(&self.allocator);
         }
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_gets_the_smallest_class_that_holds_it() {
+    fn every_length_gets_the_smallest_class() {
         let sizes: [u64; Class::COUNT] = core::array::from_fn(|index| Class(index as u8).bytes());
         assert!(sizes.is_sorted() && sizes.iter().all(|bytes| bytes % GRAIN_BYTES == 0));
         let mut smallest = 0;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_classes_are_at_most_twice_as_large() {
+    fn classes_grow_at_most_twofold() {
         for class in (0..=u8::MAX).filter_map(Class::from_index) {
             let larger: std::vec::Vec<u64> = class.larger().map(Class::bytes).collect();
             assert!(

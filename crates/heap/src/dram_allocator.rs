@@ -46,7 +46,7 @@ impl<D: Dram> DramAllocator<D> {
     ///
     /// # Safety
     /// The memory came from [`DramAllocator::allocate`] with this layout and is no longer used.
-    pub(crate) unsafe fn give_back(&self, memory: NonNull<u8>, layout: Layout) {
+    pub(crate) unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         self.allocated_bytes.fetch_sub(layout.size() as u64, Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { self.dram.deallocate(memory, layout) }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_come_back_and_no_flipped_bit_passes() {
+    fn headers_round_trip_and_detect_bit_flips() {
         for header in headers() {
             let word = header.encode();
             assert_eq!(ChunkHeader::decode(word), Ok(header));

@@ -306,6 +306,6 @@ impl<D: Dram> Heap<D> {
 impl<D: Dram> Drop for Heap<D> {
     fn drop(&mut self) {
         // SAFETY: the heap is being dropped, and its lanes are not used afterwards.
-        unsafe { self.lanes.give_back(self.chunks.allocator()) };
+        unsafe { self.lanes.deallocate(self.chunks.allocator()) };
     }
 }

@@ -168,9 +168,9 @@ impl Lanes {
     ///
     /// # Safety
     /// The lanes are no longer used.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+    pub(crate) unsafe fn deallocate<D: Dram>(&self, allocator: &DramAllocator<D>) {
         // SAFETY: allocated by `new` with this layout, and the caller gives up its use.
-        unsafe { allocator.give_back(self.all.cast(), Layout::new::<AllLanes>()) };
+        unsafe { allocator.deallocate(self.all.cast(), Layout::new::<AllLanes>()) };
     }
 
     /// Returns every lane's cursor for a kind of slots, the preferred lane first.

@@ -57,10 +57,10 @@ impl SlabRef {
     ///
     /// # Safety
     /// It was allocated by this lender and is no longer used.
-    pub(crate) unsafe fn give_back<D: Dram>(self, allocator: &DramAllocator<D>) {
+    pub(crate) unsafe fn deallocate<D: Dram>(self, allocator: &DramAllocator<D>) {
         if let Ok(layout) = layout(self.slot_kind()) {
             // SAFETY: allocated with this layout, and the caller gives up its use.
-            unsafe { allocator.give_back(self.0.cast(), layout) };
+            unsafe { allocator.deallocate(self.0.cast(), layout) };
         }
     }
 }

@@ -91,9 +91,9 @@ impl Runs {
     ///
     /// # Safety
     /// The runs are no longer used.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+    pub(crate) unsafe fn deallocate<D: Dram>(&self, allocator: &DramAllocator<D>) {
         // SAFETY: allocated by `new` with this layout, and the caller gives up its use.
-        unsafe { allocator.give_back(self.lists.cast(), Layout::new::<AllLists>()) };
+        unsafe { allocator.deallocate(self.lists.cast(), Layout::new::<AllLists>()) };
     }
 
     /// Returns the units in all runs.

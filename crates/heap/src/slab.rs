@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn retirement_before_sweep_end_is_freed_by_sweep() {
+    fn sweep_frees_retirements_before_its_end() {
         with_unswept(|slab| {
             assert!(!slab.retire_unless_swept(0));
             slab.end_sweep();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn retirement_after_sweep_end_is_freed_by_retirer() {
+    fn retirer_frees_retirements_after_sweep() {
         with_unswept(|slab| {
             slab.end_sweep();
             assert!(slab.retire_unless_swept(0));

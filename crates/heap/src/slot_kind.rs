@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "arithmetic alone, and slow")]
-    fn slots_lie_in_their_chunk_and_nowhere_else() {
+    fn slots_lie_within_their_chunk() {
         for index in 0..SlotKind::COUNT {
             let geometry = SlotKind(index as u8).geometry();
             let chunk_bytes = u64::from(geometry.units) * UNIT_BYTES;

@@ -35,7 +35,7 @@ pub(crate) struct Space {
     /// True if a run may follow another one, because the background has filled the holes of the first
     /// (`holes`).
     pub(crate) has_split_runs: bool,
-    pub(crate) away: Away,
+    pub(crate) away: DetachedRuns,
     /// Allocated, because it does not fit on a kernel's stack.
     slabs: NonNull<Slabs>,
 }
@@ -43,13 +43,13 @@ pub(crate) struct Space {
 /// Runs that threads have taken off the lists while the file system frees or allocates their space. A thread that
 /// finds no space waits for them: otherwise an empty region could seem full.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Away {
+pub(crate) struct DetachedRuns {
     pub(crate) count: u64,
     /// The number of runs that have come back.
     pub(crate) returned_count: u64,
 }
 
-impl Away {
+impl DetachedRuns {
     pub(crate) fn leave(&mut self) {
         self.count += 1;
     }
@@ -80,25 +80,33 @@ impl Space {
         let runs = Runs::new(allocator)?;
         let slabs = allocator.allocate_zeroed().inspect_err(|_| {
             // SAFETY: no other thread has a reference to the runs.
-            unsafe { runs.give_back(allocator) }
+            unsafe { runs.deallocate(allocator) }
         })?;
-        Ok(Space { mark, holed_from: mark, above_count: 0, runs, has_split_runs: false, away: Away::default(), slabs })
+        Ok(Space {
+            mark,
+            holed_from: mark,
+            above_count: 0,
+            runs,
+            has_split_runs: false,
+            away: DetachedRuns::default(),
+            slabs,
+        })
     }
 
     /// Frees its memory.
     ///
     /// # Safety
     /// The space is no longer used.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+    pub(crate) unsafe fn deallocate<D: Dram>(&self, allocator: &DramAllocator<D>) {
         // SAFETY: the caller gives up its use; the lists were allocated by `new` with this layout.
         unsafe {
-            self.runs.give_back(allocator);
-            allocator.give_back(self.slabs.cast(), Layout::new::<Slabs>());
+            self.runs.deallocate(allocator);
+            allocator.deallocate(self.slabs.cast(), Layout::new::<Slabs>());
         }
     }
 
     fn slabs(&mut self) -> &mut Slabs {
-        // SAFETY: allocated by `new`, zeroed (which is an empty list), valid until `give_back`; borrowed as `self`
+        // SAFETY: allocated by `new`, zeroed (which is an empty list), valid until `deallocate`; borrowed as `self`
         // is.
         unsafe { self.slabs.as_mut() }
     }

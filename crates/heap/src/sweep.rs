@@ -161,7 +161,7 @@ impl<'h, D: Dram> Sweep<'h, D> {
         }
         self.each_unswept(|unit, tag, units| {
             self.sweep_chunk(medium, unit, tag, units);
-            medium.breathe();
+            medium.yield_to_scheduler();
         });
         self.progress.is_swept.store(true, Ordering::Release);
     }

@@ -323,15 +323,15 @@ impl Table {
     ///
     /// # Safety
     /// The table is no longer used.
-    pub(crate) unsafe fn give_back<D: Dram>(&self, allocator: &DramAllocator<D>) {
+    pub(crate) unsafe fn deallocate<D: Dram>(&self, allocator: &DramAllocator<D>) {
         for leaf in &self.top().0 {
             if let Some(leaf) = NonNull::new(leaf.load(Ordering::Relaxed)) {
                 // SAFETY: the leaf was allocated with this layout and is no longer used.
-                unsafe { allocator.give_back(leaf.cast(), Layout::new::<Leaf>()) };
+                unsafe { allocator.deallocate(leaf.cast(), Layout::new::<Leaf>()) };
             }
         }
         // SAFETY: as for the leaves.
-        unsafe { allocator.give_back(self.top.cast(), Layout::new::<Top>()) };
+        unsafe { allocator.deallocate(self.top.cast(), Layout::new::<Top>()) };
     }
 
     #[inline]

@@ -95,7 +95,7 @@ pub(crate) fn forget(dir: &Path) -> io::Result<()> {
 }
 
 /// Returns an entry of the directory that is no file of a copy.
-pub(crate) fn stranger_in(dir: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn foreign_entry(dir: &Path) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let is_known = NAMES.iter().any(|name| entry.file_name() == *name);

@@ -126,7 +126,7 @@ impl LatestBackup {
         if fs::read_dir(path).map_err(failed)?.next().is_none() {
             return Ok(Found::EmptyDir);
         }
-        if let Some(stranger) = copy_mark::stranger_in(path).map_err(failed)? {
+        if let Some(stranger) = copy_mark::foreign_entry(path).map_err(failed)? {
             return Err(occupied(&format!("it contains {}, which is not part of a backup", stranger.display())));
         }
         match Mark::read(path).map_err(failed)? {

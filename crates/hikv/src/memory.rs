@@ -38,7 +38,7 @@ impl MemoryLimit {
     }
 
     /// Gives pages the memory that the engine's tables leave at this moment.
-    pub(crate) fn share_out(&self) {
+    pub(crate) fn distribute(&self) {
         if let Some(engine) = self.engine.upgrade() {
             self.journal.set_memory_bytes(page_bytes(self.memory_bytes_max, engine.dram_bytes()));
         }

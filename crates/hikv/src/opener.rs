@@ -49,7 +49,7 @@ impl<'a> Opener<'a> {
         let Opened { engine, identity, journal, locks } = open(self.path, self.options)?;
         let memory = MemoryLimit::of(self.options, journal.as_ref(), Arc::downgrade(&engine));
         if let Some(memory) = &memory {
-            memory.share_out();
+            memory.distribute();
             guard.require_admission();
         }
         let files = Files::new(self.path, &guard, locks).map_err(OpenError::io(self.path, "watch"))?;
@@ -88,7 +88,7 @@ impl<'a> Opener<'a> {
         let mut watch = || {
             let (guard, memory) = (guard.clone(), memory.take());
             Box::new(move || {
-                memory.iter().for_each(MemoryLimit::share_out);
+                memory.iter().for_each(MemoryLimit::distribute);
                 guard.expect_check()
             })
         };

@@ -87,7 +87,7 @@ fn refuse_symlink(partial: &Path) -> Result<(), BackupError> {
 
 /// Removes the files of an interrupted backup from its directory, and no others.
 fn empty(partial: &Path) -> Result<(), BackupError> {
-    if let Some(path) = copy_mark::stranger_in(partial).map_err(OpenError::io(partial, "read"))? {
+    if let Some(path) = copy_mark::foreign_entry(partial).map_err(OpenError::io(partial, "read"))? {
         return Err(occupied(&path, "it does not belong to an interrupted backup"));
     }
     let mark = Mark::read(partial).map_err(OpenError::io(partial, "read"))?;

@@ -154,7 +154,7 @@ mod tests {
     use crate::Plain;
 
     #[test]
-    fn an_item_of_any_lengths_lies_as_it_is_read() {
+    fn items_of_any_length_round_trip() {
         const AT: Offset = Offset(LINE_BYTES);
         const BUFFER_BYTES: usize = 1024;
         let sim = Sim::new(0, Model::Line);

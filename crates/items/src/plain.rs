@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_item_is_found_and_bit_flips_noticed() {
+    fn plain_item_detects_bit_flips() {
         let slot = slot(Expiry::NEVER);
         let item = Plain::in_slot(&slot).expect("an item");
         assert_eq!(

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_claimed_once_and_end_at_what_others_have() {
+    fn runs_are_claimed_once() {
         let blocks = Blocks::absent(9 * 8 + 1, 8);
         assert_eq!((blocks.count(), blocks.bytes_of(8..10)), (10, 64..73));
         assert!(blocks.claim(4) && !blocks.claim(4));
@@ -189,7 +189,7 @@ mod interleavings {
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicU64;
     use loom::thread;
-    use word::model::{AsAsked, Modelled, NoRelease, WeakenedByte, Weakening};
+    use word::model::{Modelled, NoRelease, Unchanged, WeakenedByte, Weakening};
 
     use super::*;
 
@@ -256,7 +256,7 @@ mod interleavings {
 
     #[test]
     fn present_block_shows_its_bytes() {
-        loader_beside_reader::<AsAsked>();
+        loader_beside_reader::<Unchanged>();
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Buffer {
 
 /// The reason why there is no space for an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Lack {
+pub(crate) enum NoSpaceReason {
     /// Entries in the buffer are in the way.
     Frame,
     /// No segment is free in addition to the one that is written.
@@ -106,16 +106,16 @@ impl Appender {
         wanted_bytes: usize,
         slots: &SlotTable,
         frame_bytes_max: impl Fn() -> usize,
-    ) -> Result<Append<'_>, Lack> {
+    ) -> Result<Append<'_>, NoSpaceReason> {
         let buffer = self.buffer.lock();
         if !slots.has_spare() {
-            return Err(Lack::Segment);
+            return Err(NoSpaceReason::Segment);
         }
         if self.appended.load(Ordering::Relaxed) > slots.limit() {
-            return Err(Lack::Pace);
+            return Err(NoSpaceReason::Pace);
         }
         if !buffer.has_space_for(wanted_bytes, frame_bytes_max()) {
-            return Err(Lack::Frame);
+            return Err(NoSpaceReason::Frame);
         }
         Ok(Append { appender: self, before_bytes: buffer.frame.len(), buffer })
     }

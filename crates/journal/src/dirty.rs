@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_the_marked_pages_and_no_longer_than_asked_for() {
+    fn runs_cover_marked_pages_within_limit() {
         let mut dirty = DirtyPages::default();
         for (at, len_bytes) in [(5, 8), (4_095, 2), (63 * 4_096, 3 * 4_096), (70 * 4_096 + 9, 0), (1_000 * 4_096, 1)] {
             dirty.mark(at, len_bytes);

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flipped_bit_and_any_cut_is_noticed() {
+    fn bit_flips_and_cuts_are_detected() {
         let sound = frame();
         for bit in 0..sound.len() * 8 {
             let mut bytes = sound.clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pmem::MediumError;
 
 use crate::ahead::Segments;
-use crate::buffer::{Append, Appender, Lack};
+use crate::buffer::{Append, Appender, NoSpaceReason};
 use crate::checkpoint::Checkpointer;
 use crate::dirty::DirtyPages;
 use crate::durable::Durable;
@@ -77,9 +77,9 @@ impl<F: File> Journal<F> {
             self.health.check().ok()?;
             match self.log.reserve(wanted_bytes) {
                 Ok(append) => return Some(append),
-                Err(Lack::Frame) => self.log.write_out_to_sync().map(drop),
-                Err(Lack::Segment) => self.await_spare(),
-                Err(Lack::Pace) => self.await_pace(),
+                Err(NoSpaceReason::Frame) => self.log.write_out_to_sync().map(drop),
+                Err(NoSpaceReason::Segment) => self.await_spare(),
+                Err(NoSpaceReason::Pace) => self.await_pace(),
             }
             .ok()?;
         }

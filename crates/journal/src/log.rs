@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pmem::{Durability, MediumError, Waited};
 
 use crate::ahead::Segments;
-use crate::buffer::{Append, Appender, Lack};
+use crate::buffer::{Append, Appender, NoSpaceReason};
 use crate::durable::{Durable, FIRST_POSITION, Written};
 use crate::guarded::Guarded;
 use crate::options::frame_bytes_max;
@@ -98,7 +98,7 @@ impl<F: File> Log<F> {
 
     /// Returns the buffer with space for `wanted_bytes`, or the reason why there is none.
     #[inline]
-    pub(crate) fn reserve(&self, wanted_bytes: usize) -> Result<Append<'_>, Lack> {
+    pub(crate) fn reserve(&self, wanted_bytes: usize) -> Result<Append<'_>, NoSpaceReason> {
         let segments = self.writer.segments();
         self.appender.reserve(wanted_bytes, segments.slots(), || frame_bytes_max(segments.capacity_bytes()))
     }

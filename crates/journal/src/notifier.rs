@@ -14,7 +14,7 @@ use pmem::MediumError;
 use crate::File;
 use crate::log::Log;
 use crate::receipt::{Acknowledger, Receipt};
-use crate::requests::Asker;
+use crate::requests::LoopWaiter;
 
 /// Syncs until the journal is closed or poisoned.
 pub(crate) fn sync<F: File>(log: &Log<F>) {
@@ -36,14 +36,14 @@ pub(crate) fn sync<F: File>(log: &Log<F>) {
 #[derive(Debug)]
 pub struct Notifier<F: File> {
     journal: Acknowledger<F>,
-    asker: Arc<Asker>,
+    asker: Arc<LoopWaiter>,
 }
 
 impl<F: File> Acknowledger<F> {
     /// Creates a notifier that calls `wake` when requested entries become durable. The journal's thread calls it;
     /// it should only wake another thread.
     pub fn notifier(&self, wake: impl Fn() + Send + Sync + 'static) -> Notifier<F> {
-        Notifier { journal: self.clone(), asker: self.journal().log.requests().add_asker(wake) }
+        Notifier { journal: self.clone(), asker: self.journal().log.requests().add_loop_waiter(wake) }
     }
 }
 

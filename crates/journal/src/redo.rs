@@ -159,7 +159,7 @@ mod tests {
     use pmem::Offset;
 
     #[test]
-    fn each_block_gets_its_part_of_every_entry_in_order() {
+    fn redo_applies_entry_parts_in_order() {
         let mut replayed = Replayed::default();
         let mut expected = [0; 64];
         for (number, list) in

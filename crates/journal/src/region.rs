@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_and_the_end_of_loading_may_come_in_either_order() {
+    fn growth_may_precede_end_of_loading() {
         let memory = || Memory::reserve(4096, 4096, 4096, false).unwrap();
         let region = Region::new(memory(), 10, true);
         region.lengthen(20);

@@ -37,7 +37,7 @@ pub(crate) struct Requests {
     /// True if a sync is due at some time.
     is_due: AtomicBool,
     changed: Condvar,
-    askers: Mutex<Vec<Arc<Asker>>>,
+    askers: Mutex<Vec<Arc<LoopWaiter>>>,
 }
 
 #[derive(Debug, Default)]
@@ -59,19 +59,19 @@ pub(crate) struct Due {
 }
 
 /// An event loop to be woken.
-pub(crate) struct Asker {
+pub(crate) struct LoopWaiter {
     wake: Box<dyn Fn() + Send + Sync>,
     /// The position up to which it waits for the log to be durable; 0 if it does not wait.
     until: AtomicU64,
 }
 
-impl fmt::Debug for Asker {
+impl fmt::Debug for LoopWaiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asker").field("until", &self.until).finish_non_exhaustive()
+        f.debug_struct("LoopWaiter").field("until", &self.until).finish_non_exhaustive()
     }
 }
 
-impl Asker {
+impl LoopWaiter {
     /// Requests that the log become durable up to `position`.
     pub(crate) fn ask(&self, position: u64) {
         self.until.fetch_max(position, Ordering::AcqRel);
@@ -93,14 +93,14 @@ impl Requests {
     }
 
     /// Adds an asker, which `wake` wakes.
-    pub(crate) fn add_asker(&self, wake: impl Fn() + Send + Sync + 'static) -> Arc<Asker> {
-        let asker = Arc::new(Asker { wake: Box::new(wake), until: AtomicU64::new(0) });
+    pub(crate) fn add_loop_waiter(&self, wake: impl Fn() + Send + Sync + 'static) -> Arc<LoopWaiter> {
+        let asker = Arc::new(LoopWaiter { wake: Box::new(wake), until: AtomicU64::new(0) });
         self.askers.lock().push(Arc::clone(&asker));
         asker
     }
 
     /// Removes an asker, which is not woken any more.
-    pub(crate) fn remove_asker(&self, asker: &Arc<Asker>) {
+    pub(crate) fn remove_asker(&self, asker: &Arc<LoopWaiter>) {
         self.askers.lock().retain(|other| !Arc::ptr_eq(other, asker));
     }
 
@@ -199,7 +199,7 @@ impl Requests {
 
     /// Wakes the waiting askers, now that the log is durable up to `synced`, or will never become more durable.
     pub(crate) fn wake(&self, synced: u64) {
-        let waiting = |asker: &&Arc<Asker>| asker.until.load(Ordering::Acquire) > 0;
+        let waiting = |asker: &&Arc<LoopWaiter>| asker.until.load(Ordering::Acquire) > 0;
         let woken: Vec<_> = self.askers.lock().iter().filter(waiting).map(Arc::clone).collect();
         for asker in woken {
             let until = asker.until.load(Ordering::Acquire);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_another_tag_or_number_are_not_looked_at() {
+    fn frames_of_other_tags_are_ignored() {
         let (mut segment, starts) = segment(&[10, 11, 12]);
         let (old, at) = (segment[starts[0]..starts[1]].to_vec(), starts[2] + 4096);
         segment[at..at + old.len()].copy_from_slice(&old);

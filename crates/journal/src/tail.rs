@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_follow_one_another_and_end_in_zeros() {
+    fn frames_are_contiguous_and_end_in_zeros() {
         let lens_bytes = [40, 500, 1, 4096, 3000, 9000, 455];
         let end: usize = lens_bytes.iter().sum();
         for extent in [Extent::Cached, Extent::Through] {

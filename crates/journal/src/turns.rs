@@ -205,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_served() {
+    fn all_threads_are_served() {
         run(|_| ());
     }
 
     #[test]
-    fn one_sync_serves_all_who_joined_before_it() {
+    fn one_sync_serves_all_earlier_writers() {
         let (turns, synced, sync_count) = (Turns::default(), AtomicU64::new(0), AtomicU64::new(0));
         let meeting = Barrier::new(WRITERS as usize);
         let write = |round| {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_served_where_some_write_rarely() {
+    fn rare_writers_are_served() {
         run(|writer| (0..writer * writer).for_each(|_| thread::yield_now()));
     }
 

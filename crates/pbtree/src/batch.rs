@@ -23,7 +23,7 @@ use pmem::{Dram, Medium, Offset, Span, Ticket};
 use crate::Error;
 use crate::canary;
 use crate::key;
-use crate::locks::{Mode, Patience};
+use crate::locks::{Mode, WaitPolicy};
 use crate::nodes::Target;
 use crate::read::{Absence, Reader, check_key};
 use crate::retire::Retire;
@@ -100,7 +100,9 @@ pub(crate) fn run<M: Medium, D: Dram, R: Retire<M, D>>(
     })?;
     match ticket {
         Some(ticket) => reader.unsettled().acknowledge(medium, ticket)?,
-        None => asked.iter().try_for_each(|key| reader.get(key, Patience::Wait, Absence::Assumed, |_| ()).map(drop))?,
+        None => {
+            asked.iter().try_for_each(|key| reader.get(key, WaitPolicy::Wait, Absence::Assumed, |_| ()).map(drop))?
+        }
     }
     Ok(unmet)
 }
@@ -161,7 +163,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Batch<'_, '_, '_, M, D, R> {
         while next < writes.len() {
             let mut fence = None;
             let first = Target::At(writes[next].key);
-            let leaf = writer.nodes().descend(first, (0, Mode::Exclusive), Patience::Wait, |inner, child| {
+            let leaf = writer.nodes().descend(first, (0, Mode::Exclusive), WaitPolicy::Wait, |inner, child| {
                 if child < inner.meta.count {
                     // No writer runs, so no separator is released before the batch has ended.
                     fence = Some(inner.node.key(child)?);

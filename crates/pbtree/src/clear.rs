@@ -22,7 +22,7 @@ use undo_log::Lane;
 use crate::Error;
 use crate::canary;
 use crate::layout::{NODE_HEADER_BYTES, ROOT};
-use crate::locks::{Mode, Patience};
+use crate::locks::{Mode, WaitPolicy};
 use crate::node::{Meta, Node};
 use crate::nodes::Nodes;
 use crate::retire::Retire;
@@ -41,13 +41,13 @@ pub(crate) fn replace_root<M: Medium, D: Dram, R: Retire<M, D>>(
     let medium = nodes.medium();
     let leaf = space.reserve_root(medium, agent)?;
     let node = nodes.node(leaf.place().offset);
-    let new = nodes.lock_of(node.at)?.lock(Mode::Exclusive, Patience::Wait)?;
+    let new = nodes.lock_of(node.at)?.lock(Mode::Exclusive, WaitPolicy::Wait)?;
     node.set_meta(Meta { level: 0, count: 0 });
     if !medium.breaks(canary::ROOT_BEFORE_NODE) {
         medium.flush(node.at.span(NODE_HEADER_BYTES));
         medium.order();
     }
-    let tree = nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
+    let tree = nodes.lock_tree(Mode::Exclusive, WaitPolicy::Wait)?;
     let old = skip_damaged(nodes.root())?;
     first.intend(medium, ROOT);
     medium.store(ROOT, word::pointer(leaf.publish()), Ordering::Release);
@@ -70,7 +70,7 @@ fn let_go_below<M: Medium, D: Dram, R: Retire<M, D>>(
     place: Place,
     level: u8,
 ) -> Result<(), Error> {
-    let reached = nodes.reach(place, level, Mode::Exclusive, Patience::Wait);
+    let reached = nodes.reach(place, level, Mode::Exclusive, WaitPolicy::Wait);
     let Some(node) = skip_damaged(reached)? else { return Ok(()) };
     nodes.forget_heads(&node);
     if level > 0 {
@@ -78,7 +78,7 @@ fn let_go_below<M: Medium, D: Dram, R: Retire<M, D>>(
             let_go_below(nodes, space, child, level - 1)?;
         }
     }
-    nodes.medium().breathe();
+    nodes.medium().yield_to_scheduler();
     nodes.medium().held(|| nodes.places(&node).flatten().for_each(|place| space.let_go(nodes.medium(), place)));
     Ok(())
 }

@@ -31,7 +31,7 @@ use undo_log::{Lane, Lanes};
 use crate::Error;
 use crate::canary;
 use crate::layout::ROOT;
-use crate::locks::{Mode, Patience};
+use crate::locks::{Mode, WaitPolicy};
 use crate::node::{Meta, Node};
 use crate::nodes::{Nodes, Reached, Target};
 use crate::retire::Retire;
@@ -87,7 +87,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Merger<'t, M, D, R> {
     ) -> Result<Merged, Error> {
         let target = from.map_or(Target::First, Target::At);
         let mut has_more = false;
-        let parent = self.nodes.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+        let parent = self.nodes.descend(target, (level, Mode::Shared), WaitPolicy::Wait, |inner, child| {
             if child < inner.meta.count {
                 ends_at(inner.node.key(child)?);
                 has_more = true;
@@ -121,18 +121,18 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Merger<'t, M, D, R> {
             }
             (left, pair_count) = (Some(count), pair_count + count);
         }
-        self.nodes.medium().breathe();
+        self.nodes.medium().yield_to_scheduler();
         Ok(Err(pair_count))
     }
 
     fn child(&self, parent: &Reached<'_, M>, i: usize, mode: Mode) -> Result<Reached<'t, M>, Error> {
-        self.nodes.reach(parent.node.child(i)?, parent.meta.level - 1, mode, Patience::Wait)
+        self.nodes.reach(parent.node.child(i)?, parent.meta.level - 1, mode, WaitPolicy::Wait)
     }
 
     /// Merges child `i` with the next one, if both still exist and still fit.
     fn merge_child(&self, target: Target<'_>, level: u8, i: usize) -> Result<(), Error> {
         let mut lane = self.lanes.take(self.agent);
-        let parent = self.nodes.descend(target, (level, Mode::Exclusive), Patience::Wait, |_, _| Ok(()))?;
+        let parent = self.nodes.descend(target, (level, Mode::Exclusive), WaitPolicy::Wait, |_, _| Ok(()))?;
         if parent.meta.level < level || i >= parent.meta.count {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Merger<'t, M, D, R> {
         ranges.into_iter().for_each(|range| medium.flush(range));
         let ticket = lane.finish(medium);
         // Readers of the new node wait for this commit, and so for the changes of both children.
-        new_lock.lock(Mode::Exclusive, Patience::Wait)?.committed(ticket);
+        new_lock.lock(Mode::Exclusive, WaitPolicy::Wait)?.committed(ticket);
         if !medium.breaks(canary::MERGED_FREED_EARLY) {
             self.let_go_merged(&parent, separator, &children)?;
         }
@@ -211,7 +211,7 @@ impl<'t, M: Medium, D: Dram, R: Retire<M, D>> Merger<'t, M, D, R> {
     /// Makes the only child of a root without separators the root. Returns false if the root has separators.
     fn drop_root(&self) -> Result<bool, Error> {
         let (medium, mut lane) = (self.nodes.medium(), self.lanes.take(self.agent));
-        let tree = self.nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
+        let tree = self.nodes.lock_tree(Mode::Exclusive, WaitPolicy::Wait)?;
         let root = self.nodes.reach_root(Mode::Exclusive)?;
         if root.meta.level == 0 || root.meta.count > 0 {
             return Ok(false);

@@ -9,7 +9,7 @@ use pmem::{Dram, LINE_BYTES, Medium, Offset};
 use crate::Error;
 use crate::canary;
 use crate::layout::{ROOT, node_bytes};
-use crate::locks::{Held, HeldTree, LockTable, Mode, NodeLock, Patience, TreeLock};
+use crate::locks::{Held, HeldTree, LockTable, Mode, NodeLock, TreeLock, WaitPolicy};
 use crate::node::{Meta, Node};
 use crate::word;
 
@@ -79,7 +79,7 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
 
     /// Returns the bytes of DRAM that the locks have allocated.
     pub(crate) fn dram_bytes(&self) -> u64 {
-        self.locks.lent_bytes()
+        self.locks.allocated_bytes()
     }
 
     pub(crate) fn node(&self, at: Offset) -> Node<'_, M> {
@@ -98,8 +98,8 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
 
     /// Locks the root's word.
     #[inline]
-    pub(crate) fn lock_tree(&self, mode: Mode, patience: Patience) -> Result<HeldTree<'_>, Error> {
-        self.tree_lock.lock(mode, patience)
+    pub(crate) fn lock_tree(&self, mode: Mode, wait_policy: WaitPolicy) -> Result<HeldTree<'_>, Error> {
+        self.tree_lock.lock(mode, wait_policy)
     }
 
     /// Returns the root's place. The caller holds the tree lock.
@@ -111,30 +111,30 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
     pub(crate) fn reach_root(&self, mode: Mode) -> Result<Reached<'_, M>, Error> {
         let root = self.root()?;
         let level = self.checked(root)?.meta()?.level;
-        self.reach(root, level, mode, Patience::Wait)
+        self.reach(root, level, mode, WaitPolicy::Wait)
     }
 
     /// Locks the root for a descent, in the mode that `mode_at` returns for its level. An inner root is held with the
     /// tree lock: see `locks`.
     #[inline]
-    fn enter(&self, mode_at: impl Fn(u8) -> Mode, patience: Patience) -> Result<Reached<'_, M>, Error> {
-        let mut tree = self.lock_tree(Mode::Shared, patience)?;
+    fn enter(&self, mode_at: impl Fn(u8) -> Mode, wait_policy: WaitPolicy) -> Result<Reached<'_, M>, Error> {
+        let mut tree = self.lock_tree(Mode::Shared, wait_policy)?;
         loop {
             let root = self.root()?;
             let node = self.checked(root)?;
             let meta = node.meta()?;
             match (meta.level, mode_at(meta.level)) {
-                (0, mode) => return self.reach(root, 0, mode, patience),
+                (0, mode) => return self.reach(root, 0, mode, wait_policy),
                 (_, Mode::Shared) => {
                     return Ok(Reached { held: self.locks.of(node.at)?.of_root(tree), node, meta });
                 }
                 (level, mode) if tree.is_exclusive() => {
-                    let Reached { held, node, meta } = self.reach(root, level, mode, patience)?;
+                    let Reached { held, node, meta } = self.reach(root, level, mode, wait_policy)?;
                     return Ok(Reached { held: held.with_tree(tree), node, meta });
                 }
                 _ => {
                     drop(tree);
-                    tree = self.lock_tree(Mode::Exclusive, patience)?;
+                    tree = self.lock_tree(Mode::Exclusive, wait_policy)?;
                 }
             }
         }
@@ -148,16 +148,16 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
         &'t self,
         target: Target<'_>,
         (level, mode): (u8, Mode),
-        patience: Patience,
+        wait_policy: WaitPolicy,
         mut passed: impl FnMut(&Reached<'t, M>, usize) -> Result<(), Error>,
     ) -> Result<Reached<'t, M>, Error> {
         let mode_at = |at: u8| if at <= level { mode } else { Mode::Shared };
-        let mut parent = self.enter(mode_at, patience)?;
+        let mut parent = self.enter(mode_at, wait_policy)?;
         while parent.meta.level > level {
             let child = self.child_for(&parent, target)?;
             passed(&parent, child)?;
             let below = parent.meta.level - 1;
-            parent = self.reach(parent.node.child(child)?, below, mode_at(below), patience)?;
+            parent = self.reach(parent.node.child(child)?, below, mode_at(below), wait_policy)?;
         }
         Ok(parent)
     }
@@ -165,7 +165,7 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
     /// Descends to the leaf of a key, and waits for locks.
     #[inline]
     pub(crate) fn leaf_of(&self, key: &[u8], mode: Mode) -> Result<Reached<'_, M>, Error> {
-        self.descend(Target::At(key), (0, mode), Patience::Wait, |_, _| Ok(()))
+        self.descend(Target::At(key), (0, mode), WaitPolicy::Wait, |_, _| Ok(()))
     }
 
     /// Returns the number of the child of an inner node that the descent continues to. Separators that the heads
@@ -200,13 +200,13 @@ impl<M: Medium, D: Dram> Nodes<M, D> {
         place: Place,
         level: u8,
         mode: Mode,
-        patience: Patience,
+        wait_policy: WaitPolicy,
     ) -> Result<Reached<'_, M>, Error> {
         let node = self.checked(place)?;
         if level == 0 {
             node.prefetch();
         }
-        let held = self.locks.of(node.at)?.lock(mode, patience)?;
+        let held = self.locks.of(node.at)?.lock(mode, wait_policy)?;
         let meta = node.meta()?;
         if meta.level != level {
             return Err(Error::damaged(node.at, "a node is at the wrong level"));

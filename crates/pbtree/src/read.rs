@@ -6,7 +6,7 @@ use pmem::{Dram, Medium, Ticket};
 use crate::Error;
 use crate::key;
 use crate::layout::KEY_BYTES_MAX;
-use crate::locks::{Mode, Patience};
+use crate::locks::{Mode, WaitPolicy};
 use crate::nodes::{Nodes, Reached, Target};
 use crate::unsettled::Unsettled;
 use crate::value::{Owner, Value};
@@ -58,12 +58,12 @@ impl<M: Medium, D: Dram> Reader<M, D> {
     pub(crate) fn get<T>(
         &self,
         key: &[u8],
-        patience: Patience,
+        wait_policy: WaitPolicy,
         absence: Absence,
         show: impl FnOnce(&Value<'_>) -> T,
     ) -> Result<Option<T>, Error> {
         check_key(key)?;
-        let leaf = self.nodes.descend(Target::At(key), (0, Mode::Shared), patience, |_, _| Ok(()))?;
+        let leaf = self.nodes.descend(Target::At(key), (0, Mode::Shared), wait_policy, |_, _| Ok(()))?;
         let checksum = key::checksum(key);
         let (node, count) = (leaf.node, leaf.meta.count);
         let found = match absence {

@@ -8,7 +8,7 @@ use pmem::{Dram, Medium};
 
 use crate::Error;
 use crate::key;
-use crate::locks::{Mode, Patience};
+use crate::locks::{Mode, WaitPolicy};
 use crate::nodes::Reached;
 use crate::read::Reader;
 use crate::value::Value;
@@ -54,7 +54,7 @@ impl<M: Medium, D: Dram> Salvage<'_, M, D> {
                     fences.upper
                 }
             };
-            let child = node.node.child(i).and_then(|place| nodes.reach(place, below, Mode::Shared, Patience::Wait));
+            let child = node.node.child(i).and_then(|place| nodes.reach(place, below, Mode::Shared, WaitPolicy::Wait));
             match child {
                 Ok(child) => self.each_below(&child, Fences { lower, upper })?,
                 Err(error) => (self.left)(error)?,

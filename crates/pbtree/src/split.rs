@@ -20,7 +20,7 @@ use crate::Error;
 use crate::canary;
 use crate::key;
 use crate::layout::ROOT;
-use crate::locks::{Held, Mode, NodeLock, Patience};
+use crate::locks::{Held, Mode, NodeLock, WaitPolicy};
 use crate::node::{Meta, Node};
 use crate::nodes::{Nodes, Reached};
 use crate::space::Space;
@@ -59,7 +59,7 @@ pub(crate) fn make_space<'t, M: Medium, D: Dram, R>(
 impl<'t, M: Medium, D: Dram, R> Splitter<'_, 't, M, D, R> {
     fn descend(&mut self, key: &[u8]) -> Result<(), Error> {
         let (nodes, order) = (self.nodes, self.nodes.order());
-        let tree = nodes.lock_tree(Mode::Exclusive, Patience::Wait)?;
+        let tree = nodes.lock_tree(Mode::Exclusive, WaitPolicy::Wait)?;
         let mut parent = nodes.reach_root(Mode::Exclusive)?;
         if parent.meta.count == order {
             parent = self.split_root(parent)?;
@@ -68,7 +68,7 @@ impl<'t, M: Medium, D: Dram, R> Splitter<'_, 't, M, D, R> {
         while parent.meta.level > 0 {
             let i = parent.node.partition(0..parent.meta.count, |separator| separator <= key)?;
             let below = parent.meta.level - 1;
-            let child = nodes.reach(parent.node.child(i)?, below, Mode::Exclusive, Patience::Wait)?;
+            let child = nodes.reach(parent.node.child(i)?, below, Mode::Exclusive, WaitPolicy::Wait)?;
             if child.meta.count < order {
                 parent = child;
             } else {
@@ -160,7 +160,7 @@ impl<'t, M: Medium, D: Dram, R> Splitter<'_, 't, M, D, R> {
         medium.flush(old.node.meta_span());
         let ticket = self.lane.finish(medium);
         half.stands(&old.held, ticket)?;
-        self.nodes.reach(root, level, Mode::Exclusive, Patience::Wait)
+        self.nodes.reach(root, level, Mode::Exclusive, WaitPolicy::Wait)
     }
 }
 
@@ -170,7 +170,7 @@ impl<D: Dram> Half<'_, D> {
     fn stands(self, left: &Held<'_>, ticket: Ticket) -> Result<(), Error> {
         left.committed(ticket);
         self.node.publish();
-        self.lock.lock(Mode::Exclusive, Patience::Wait)?.committed(ticket);
+        self.lock.lock(Mode::Exclusive, WaitPolicy::Wait)?.committed(ticket);
         if let Some(chunk) = self.separator.1 {
             chunk.publish();
         }

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::batch::{self, BatchWrite};
 use crate::check::{self, Check, Damage, Figures};
 use crate::clear;
-use crate::locks::Patience;
+use crate::locks::WaitPolicy;
 use crate::merge::{Merged, Merger};
 use crate::nodes::Nodes;
 use crate::options::Options;
@@ -49,7 +49,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
 
     /// Returns the bytes of DRAM that its locks and the records of its changes have allocated.
     pub fn dram_bytes(&self) -> u64 {
-        self.nodes().dram_bytes() + self.reader.unsettled().lent_bytes()
+        self.nodes().dram_bytes() + self.reader.unsettled().allocated_bytes()
     }
 
     /// Returns its options, including its order.
@@ -72,7 +72,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// [`Error::KeyTooLong`]; [`Error::Damaged`]; [`Error::Heap`] if the medium fails.
     pub fn get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.medium().held(|| self.reader.get(key, Patience::Wait, Absence::Assumed, show))
+        self.medium().held(|| self.reader.get(key, WaitPolicy::Wait, Absence::Assumed, show))
     }
 
     /// Gets as [`Tree::get`] does, but returns an error if damage to the leaf makes the key seem absent.
@@ -80,7 +80,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// As for [`Tree::get`].
     pub fn get_verified<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.medium().held(|| self.reader.get(key, Patience::Wait, Absence::Verified, show))
+        self.medium().held(|| self.reader.get(key, WaitPolicy::Wait, Absence::Verified, show))
     }
 
     /// Gets as [`Tree::get`] does, for callers that may not wait for a lock.
@@ -88,7 +88,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     /// # Errors
     /// As for [`Tree::get`]; [`Error::WouldWait`].
     pub fn try_get<T>(&self, key: &[u8], show: impl FnOnce(&Value<'_>) -> T) -> Result<Option<T>, Error> {
-        self.medium().held(|| self.reader.get(key, Patience::Try, Absence::Assumed, show))
+        self.medium().held(|| self.reader.get(key, WaitPolicy::Try, Absence::Assumed, show))
     }
 
     /// Passes the keys of one leaf to `page`, starting at `from`; there may be none. Returns false if that was the
@@ -155,7 +155,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
         from: Option<&[u8]>,
         ends_at: &mut dyn FnMut(&[u8]),
     ) -> Result<Merged, Error> {
-        let alone = self.heap().is_swept().then(|| self.walks.exclude(Patience::Try));
+        let alone = self.heap().is_swept().then(|| self.walks.exclude(WaitPolicy::Try));
         let Some(Ok(_alone)) = alone else { return Ok(Merged::NotNow) };
         let merger = Merger::new(self.nodes(), &self.space, self.writers.lanes(), agent);
         self.medium().held(|| merger.merge(level, from, ends_at))
@@ -190,7 +190,7 @@ impl<M: Medium, D: Dram, R: Retire<M, D>> Tree<M, D, R> {
     pub fn clear(&self, agent: usize) -> Result<(), Error> {
         let swept = clear::skip_damaged(self.sweep())?;
         // Before any lane is taken, as for merges.
-        let alone = swept.is_none().then(|| self.walks.exclude(Patience::Wait)).transpose()?;
+        let alone = swept.is_none().then(|| self.walks.exclude(WaitPolicy::Wait)).transpose()?;
         let unsettled = self.reader.unsettled();
         let ticket =
             self.writers.exclude(|lane| clear::replace_root(self.nodes(), &self.space, unsettled, agent, lane))?;

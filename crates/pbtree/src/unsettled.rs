@@ -44,7 +44,7 @@ impl<D: Dram> Unsettled<D> {
     }
 
     /// Returns the bytes of DRAM that it has allocated.
-    pub(crate) fn lent_bytes(&self) -> u64 {
+    pub(crate) fn allocated_bytes(&self) -> u64 {
         self.places.as_ref().map_or(0, |_| size_of::<Places>() as u64)
     }
 
@@ -143,6 +143,6 @@ mod tests {
     fn memory_notes_nothing() {
         let unsettled = Unsettled::new(&Sim::new(4096, Model::Line), SimDram).unwrap();
         unsettled.note(7, Ticket(1));
-        assert_eq!(unsettled.lent_bytes(), 0);
+        assert_eq!(unsettled.allocated_bytes(), 0);
     }
 }

@@ -10,7 +10,7 @@ use pmem::{Dram, DramBox, Medium};
 
 use crate::Error;
 use crate::layout::KEY_BYTES_MAX;
-use crate::locks::{Held, Mode, NodeLock, Patience};
+use crate::locks::{Held, Mode, NodeLock, WaitPolicy};
 use crate::nodes::{Nodes, Reached, Target};
 
 /// A key, copied into allocated memory.
@@ -58,8 +58,8 @@ impl<D: Dram> Walks<D> {
     }
 
     /// Keeps walks from running until the result is dropped.
-    pub(crate) fn exclude(&self, patience: Patience) -> Result<Held<'_>, Error> {
-        self.latch.lock(Mode::Exclusive, patience)
+    pub(crate) fn exclude(&self, wait_policy: WaitPolicy) -> Result<Held<'_>, Error> {
+        self.latch.lock(Mode::Exclusive, wait_policy)
     }
 
     /// Calls `each` with every node of a level. Returns false if the tree has no such level.
@@ -69,13 +69,13 @@ impl<D: Dram> Walks<D> {
         level: u8,
         mut each: impl FnMut(Fences<'_>, &Reached<'_, M>) -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        let _walk = self.latch.lock(Mode::Shared, Patience::Wait)?;
+        let _walk = self.latch.lock(Mode::Shared, WaitPolicy::Wait)?;
         let (mut lower, mut upper) = (Copied::nothing(&self.dram)?, Copied::nothing(&self.dram)?);
         loop {
             upper.len = None;
             let is_there = nodes.medium().held(|| {
                 let target = lower.get().map_or(Target::First, Target::At);
-                let node = nodes.descend(target, (level, Mode::Shared), Patience::Wait, |inner, child| {
+                let node = nodes.descend(target, (level, Mode::Shared), WaitPolicy::Wait, |inner, child| {
                     if child < inner.meta.count {
                         upper.set(inner.node.key(child)?);
                     }
@@ -89,7 +89,7 @@ impl<D: Dram> Walks<D> {
             if !is_there {
                 return Ok(false);
             }
-            nodes.medium().breathe();
+            nodes.medium().yield_to_scheduler();
             if upper.len.is_none() {
                 return Ok(true);
             }

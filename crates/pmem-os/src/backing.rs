@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_take_the_space_that_cannot_be_asked_for() {
+    fn zeros_replace_missing_fallocate() {
         let directory = tempfile::tempdir().unwrap();
         let backing = Backing::create(&directory.path().join("region")).unwrap();
         let end = 2 * ZEROS_BYTES as u64 + 4096;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_filled_where_it_is_asked_for() {
+    fn holes_are_filled_on_request() {
         for place in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
             let backing = Backing::create(&place.path().join("region")).unwrap();
             backing.set_len(1 << 20).unwrap();

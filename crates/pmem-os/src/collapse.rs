@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_a_page_comes_a_rest_of_nine_times_its_time() {
+    fn collapse_rests_nine_times_the_work() {
         let (small_pages, hour) = (SmallPages::default(), Duration::from_secs(3600));
         assert_eq!(small_pages.rest(), None);
         assert_eq!(small_pages.rest_after(hour), 9 * hour);

@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_read_and_cut_to_the_alignment() {
+    fn size_is_cut_to_the_alignment() {
         let (_root, device) = sysfs(None, "5000000\n");
         let found = DeviceDax::in_sysfs(&device).unwrap();
         assert_eq!((found.len_bytes, found.align_bytes), (4 << 20, 2 << 20));
     }
 
     #[test]
-    fn only_a_reported_persistence_domain_survives_power_loss() {
+    fn only_reported_persistence_domains_are_durable() {
         for (domain, survives) in [
             (Some("cpu_cache\n"), true),
             (Some("memory_controller\n"), true),

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn space_is_told_from_holes() {
+    fn space_and_holes_are_distinguished() {
         let file = tempfile::tempfile().unwrap();
         fallocate(&file, FallocateFlags::empty(), 0, 1 << 20).unwrap();
         file.sync_all().unwrap();

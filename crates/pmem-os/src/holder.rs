@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_are_told_by_their_kind() {
+    fn locks_are_distinguished_by_kind() {
         let info = "pos:\t0\nflags:\t0100002\nlock:\t1: OFDLCK ADVISORY  WRITE -1 08:02:131 0 EOF\n";
         assert!(has_lock(info, Holding::Writing));
         assert!(!has_lock(info, Holding::Reading));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn text_about_a_process_that_is_not_there_is_not_believed() {
+    fn text_about_missing_process_is_ignored() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for text in ["1 no such command\n", "4194305 hikv\n", "x y\n", "12", "", "\u{0}\u{0}", "1\n"] {
             file.as_file().set_len(0).unwrap();

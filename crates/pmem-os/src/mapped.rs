@@ -246,7 +246,7 @@ mod tests {
     /// Another thread, whose mappings the kernel puts right below the region's, must never get one of the region's
     /// addresses.
     #[test]
-    fn finding_out_how_to_map_leaves_no_gap() {
+    fn probing_map_modes_leaves_no_gap() {
         const LEN_BYTES: u64 = 4 << 20;
         const THEIR_BYTES: usize = 1 << 40;
         let directory = tempfile::tempdir().unwrap();

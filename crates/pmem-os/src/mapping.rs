@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_address_space_is_halved_until_it_fits() {
+    fn oversized_reservation_is_halved_until_fits() {
         let range = AddressRange::reserve(1 << 50, 1 << 30, 1).unwrap();
         assert!(range.limit_bytes() < 1 << 50);
         assert_eq!(AddressRange::reserve(1 << 50, 1 << 50, 1 << 50).err(), Some(Errno::NOMEM));

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_reported_domain_of_memory_that_lasts_survives() {
+    fn only_reported_persistent_memory_is_durable() {
         for (provider, domain, survives) in [
             ("ACPI.NFIT\n", Some("cpu_cache\n"), true),
             ("ACPI.NFIT\n", Some("memory_controller\n"), true),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn stacked_block_device_is_as_good_as_worst() {
+    fn stacked_block_device_equals_its_worst() {
         let root = tempfile::tempdir().unwrap();
         let good = block(root.path(), "pmem0", "ACPI.NFIT", Some("memory_controller"));
         let bad = block(root.path(), "pmem1", "e820", None);

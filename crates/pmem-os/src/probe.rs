@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ring_visits_every_line_of_the_span_once() {
+    fn ring_visits_every_line_once() {
         let directory = tempfile::tempdir().unwrap();
         let medium = Mapped::create(&directory.path().join("ring"), 1 << 16, MapOptions::default()).unwrap();
         let first = chain_lines(&medium, Offset(65).span(6400));

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn links_stay_and_lead_to_the_new_content() {
+    fn links_lead_to_the_new_content() {
         let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (link, file) = (dir.path().join("link"), elsewhere.path().join("file"));
         fs::write(&file, "old").unwrap();

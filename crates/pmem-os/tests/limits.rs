@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn the_limit_on_file_lengths_is_an_error_and_not_a_signal() {
+fn file_size_limit_is_an_error() {
     let maximum = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: Some(8 * MIB), maximum }).unwrap();
     let place = tempfile::tempdir().unwrap();

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_asked_after_some_looks_or_at_once() {
+    fn host_is_polled_after_spins() {
         relax_by(host);
         let mut short = Backoff::short();
         (0..SPIN_COUNT).for_each(|_| short.relax());

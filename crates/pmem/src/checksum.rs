@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "there is no instruction, and the table is slow")]
-    fn every_length_at_every_alignment_agrees_with_the_definition() {
+    fn lengths_and_alignments_agree_with_definition() {
         let bytes = bytes();
         for start in 0..64 {
             let seed = [!0, 0, 1, 0x8765_4321][start % 4];

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sealed_words_open_again_and_zero_does_not() {
+    fn sealed_words_open_and_zero_fails() {
         for payload in [0, 1, 0xABCD, PAYLOAD] {
             assert_eq!(unseal(seal(payload)), Some(payload));
         }

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn closer_waits_for_open_window_of_its_tree_alone() {
+    fn closer_waits_for_its_trees_window() {
         let (lock, [gate, other]) = gates();
         let (opened, done) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn writer_to_any_tree_is_shut_out_by_each_gate() {
+    fn each_gate_blocks_any_tree_writer() {
         let (lock, [gate, other]) = gates();
         let (opened, done) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_write_does_not_wait_for_its_own_closer() {
+    fn nested_write_ignores_its_own_closer() {
         let (lock, [gate, other]) = gates();
         let (closed, tried) = (Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
@@ -335,7 +335,7 @@ mod tests {
 
     /// The closer waits for the outer window, so the inner one must not wait for the closer.
     #[test]
-    fn nested_write_to_a_closing_tree_goes_on() {
+    fn nested_write_to_closing_tree_continues() {
         let (lock, [gate]) = gates();
         thread::scope(|scope| {
             let outer = lock.enter(&gate).unwrap();

@@ -249,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn closer_is_alone_beside_a_thread_that_joins() {
+    fn closer_excludes_joining_thread() {
         model(Whole, false, 1, false);
     }
 
     #[test]
-    fn closer_is_alone_beside_a_writer_to_any_tree() {
+    fn closer_excludes_any_tree_writer() {
         model(Whole, true, 1, true);
     }
 

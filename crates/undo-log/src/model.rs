@@ -10,7 +10,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use word::Word;
-use word::model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
+use word::model::{NoRelease, Unchanged, Weakened, Weakening, explore, is_caught};
 
 use crate::holding::{Holding, hold_any};
 
@@ -32,7 +32,7 @@ impl Weakening for ChecksFirst {}
 impl Weakening for LeavesOneOut {}
 impl Weakening for Descends {}
 
-impl Variant for AsAsked {}
+impl Variant for Unchanged {}
 impl Variant for NoRelease {}
 
 impl Variant for ChecksFirst {
@@ -154,21 +154,21 @@ fn batches<T: Variant>() {
 
 #[test]
 fn lane_holder_sees_previous_holders_stores() {
-    explore(PREEMPTION_COUNT, writers_of_one::<AsAsked>);
-    explore(PREEMPTION_COUNT, writers_of_two::<AsAsked>);
+    explore(PREEMPTION_COUNT, writers_of_one::<Unchanged>);
+    explore(PREEMPTION_COUNT, writers_of_two::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<NoRelease>));
     assert!(is_caught(PREEMPTION_COUNT, writers_of_one::<ChecksFirst>));
 }
 
 #[test]
 fn thread_holds_all_lanes_exclusively() {
-    explore(PREEMPTION_COUNT, batch_and_writer::<AsAsked>);
+    explore(PREEMPTION_COUNT, batch_and_writer::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<NoRelease>));
     assert!(is_caught(PREEMPTION_COUNT, batch_and_writer::<LeavesOneOut>));
 }
 
 #[test]
-fn threads_that_want_all_lanes_do_not_wait_for_each_other() {
-    explore(PREEMPTION_COUNT, batches::<AsAsked>);
+fn threads_wanting_all_lanes_avoid_deadlock() {
+    explore(PREEMPTION_COUNT, batches::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, batches::<Descends>));
 }

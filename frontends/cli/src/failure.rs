@@ -75,7 +75,7 @@ impl Failure {
             Failure::Interrupted { signal, done } => (format!("interrupted: {done}"), SIGNAL_CODE + signal),
             Failure::OutputClosed => return ExitCode::SUCCESS,
         };
-        complain(&message);
+        print_error(&message);
         ExitCode::from(code)
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn warn(message: &str) {
 }
 
 /// Prints each line of `message` on stderr. Ignores errors: there is no other place to report them.
-pub(crate) fn complain(message: &str) {
+pub(crate) fn print_error(message: &str) {
     for line in message.lines() {
         let _ = writeln!(io::stderr(), "hikv: {line}");
     }

@@ -23,7 +23,7 @@ use signal_hook::{flag, low_level::pipe};
 use crate::failure::Failure;
 
 /// Installs handlers for signals that would end the process without an error message.
-pub(crate) fn survive_others() -> io::Result<()> {
+pub(crate) fn handle_fatal_signals() -> io::Result<()> {
     let ignored = [SIGXFSZ, SIGUSR1, SIGUSR2];
     ignored.iter().try_for_each(|number| flag::register(*number, Arc::new(AtomicBool::new(false))).map(drop))?;
     pmem_os::report_bus_errors()

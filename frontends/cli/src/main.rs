@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         Err(help) => return concluded(help.print().map_err(Failure::output("standard output"))),
     };
     let log = arguments.command.has_no_log().then(logging::of_warnings).flatten();
-    let outcome = interrupt::survive_others().map_err(Failure::at_signals).and_then(|()| arguments.command.run());
+    let outcome = interrupt::handle_fatal_signals().map_err(Failure::at_signals).and_then(|()| arguments.command.run());
     log.iter().for_each(LogControl::flush);
     concluded(outcome)
 }

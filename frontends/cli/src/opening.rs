@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_what_is_done_of_how_much() {
+    fn progress_shows_done_and_total() {
         let text = |progress| Shown::of(progress).map(|shown| shown.text);
         let replaying = OpenProgress::Replaying { done: 7, total: 64 };
         assert_eq!(text(replaying).as_deref(), Some("replayed 7 of 64 segments of the log"));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_take_as_many_as_their_rows_say() {
+    fn argument_counts_match_the_table() {
         for entry in crate::entries() {
             let command = entry.command;
             let name_words = 1 + usize::from(command.name.contains('|'));

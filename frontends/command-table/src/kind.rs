@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_of_the_kind_that_people_expect() {
+    fn commands_have_their_expected_kind() {
         for (name, kind) in [
             ("get", Kind::Get),
             ("mget", Kind::Get),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_there_once_and_comes_again_when_it_was_taken() {
+    fn keys_are_unique_until_drained() {
         let mut keys = Keys::default();
         [3, 1, 3, 7].into_iter().for_each(|key| keys.insert(key));
         keys.remove(1);

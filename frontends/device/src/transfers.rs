@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_taken_in_its_order_and_once() {
+    fn data_is_taken_once_in_order() {
         let mut transfers = Transfers::default();
         transfers.add(transfer(7, 6)).expect("it is the first");
         assert_eq!(transfers.add(transfer(7, 6)), Err(Status::COMMAND_ID_CONFLICT));

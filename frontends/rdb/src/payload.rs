@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_a_place_are_refused_by_name() {
+    fn unsupported_types_are_refused_by_name() {
         for (value_type, name) in [(15, "a stream"), (7, "a value of a module"), (24, "a hash with fields that expire")]
         {
             let refused = read(&sealed(vec![value_type, 0]));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn unbalanced() {
+    fn unbalanced_quotes_are_refused() {
         for line in [r#"""#, r#""a"b"#, r#"'a"#, r#"'a'b"#, r#""a\""#, r#""\"#] {
             assert_eq!(words(line), None, "{line}");
         }

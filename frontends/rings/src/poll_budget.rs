@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_bounded_and_short_where_nothing_comes() {
+    fn idle_polls_shrink_to_a_minimum() {
         let mut budget = PollBudget::of(1024);
         assert_eq!(vain(&mut budget), 1024);
         let next: Vec<u32> = (0..7).map(|_| vain(&mut budget)).collect();

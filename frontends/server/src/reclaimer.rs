@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn deleted_elements_stay_few_while_the_thread_is_behind() {
+    fn slow_reclaimer_keeps_deleted_elements_few() {
         let (server, _dir) = testing::server();
         let (shared, mut session) = (server.shared(), testing::session(server.shared()));
         shared.begin_collections().expect("the tree is made");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn expired_collections_stay_few_while_the_thread_is_behind() {
+    fn slow_reclaimer_keeps_expired_collections_few() {
         let (server, _dir) = testing::server();
         let (shared, mut session) = (server.shared(), testing::session(server.shared()));
         shared.begin_collections().expect("the tree is made");

@@ -111,14 +111,14 @@ impl Server {
         });
         hikv::FrontEnd::of(&shared.keyspace.store).set_user_of_stored_keys(Arc::<Shared>::downgrade(&shared));
         shared.adopt_catalog();
-        let telling = ExpiryReports::start(&shared).map_err(io::Error::other)?;
+        let expiry_reports = ExpiryReports::start(&shared).map_err(io::Error::other)?;
         let background = Arc::new(BackgroundJobs::default());
         let handshake_max = config.tls.as_ref().map_or(Duration::ZERO, |tls| tls.handshake_max);
         let times = Times { drain_max: config.drain_max, handshake_max };
         let event_loop =
             |(index, ends)| EventLoop::new(index, (Arc::clone(&shared), Arc::clone(&background)), times, ends);
         let loops = polls.into_iter().zip(messages).enumerate().map(event_loop).collect();
-        let (reclaimer, _expiry_reports) = (None, telling);
+        let (reclaimer, _expiry_reports) = (None, expiry_reports);
         Ok(Server { listeners, tls_listeners, unix_listener, shared, background, loops, reclaimer, _expiry_reports })
     }
 

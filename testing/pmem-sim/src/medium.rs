@@ -169,7 +169,7 @@ impl Medium for Sim {
         "sim"
     }
 
-    fn breathe(&self) {
+    fn yield_to_scheduler(&self) {
         self.0.breath_count.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -124,7 +124,7 @@ impl<K: Made> Crashed<K> {
     fn free_garbage(&self) {
         let mut backoff = Backoff::long();
         while self.0.stats().garbage_count > 0 {
-            self.0.tidy();
+            self.0.run_idle_maintenance();
             backoff.relax();
         }
     }

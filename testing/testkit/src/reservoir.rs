@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_late_are_kept_as_often_as_the_early() {
+    fn late_and_early_items_sample_equally() {
         let mut late_count = 0;
         for seed in 0..200 {
             let mut reservoir = Reservoir::new(10, seed);

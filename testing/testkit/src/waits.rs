@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_of_this_thread_are_counted_and_of_no_other() {
+    fn only_this_threads_waits_are_counted() {
         let waits = || (0..3).for_each(|_| Backoff::long().relax());
         let beside = || thread::scope(|scope| _ = scope.spawn(waits));
         assert_eq!([wait_count(waits), wait_count(beside), wait_count(|| {})], [3, 0, 0]);

@@ -115,7 +115,7 @@ impl<M: Medium, D: Dram> Walks for Toy<M, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Upkeep for Toy<M, D> {}
+impl<M: Medium, D: Dram> Maintenance for Toy<M, D> {}
 
 impl<M: Medium, D: Dram> Engine for Toy<M, D> {
     fn health(&self) -> Result<(), Error> {

@@ -9,6 +9,7 @@ mod modules;
 mod names;
 mod pages;
 mod sizes;
+mod test_names;
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -50,11 +51,13 @@ pub(crate) fn show() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks the links of the pages, the examples of the library, and the sizes of cycles, files, comments and types.
+/// Checks the links of the pages, the examples of the library, and sizes: of cycles, files, comments, types and
+/// names of tests.
 pub(crate) fn check() -> Result<(), Failure> {
     pages::check()?;
     examples::check()?;
     sizes::check()?;
+    test_names::check()?;
     for package in packages()? {
         let largest =
             cycles(&Modules::of(&package.root)?.arrows()).into_iter().max_by_key(Vec::len).unwrap_or_default();

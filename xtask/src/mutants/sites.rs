@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_locks_and_second_looks_are_found_and_nothing_else() {
+    fn steps_locks_and_rechecks_are_found() {
         let source = "fn a() {\n    medium.order();\n    let it = medium.order();\n    self.sync(&self.log)?;\n    let _turn = self.turn.lock();\n    \
                       if word.is_fresh() {\n        return;\n    }\n    if word.is_fresh() {\n        go();\n    }\n    self.retire(\n        x);\n    \
                       medium.order();\n}\n#[cfg(test)]\nmod tests {\n    medium.order();\n}\n";

@@ -62,7 +62,7 @@ struct Job {
     systems: &'static [&'static str],
     work: Work,
     threads: usize,
-    told: Reported,
+    reported: Reported,
 }
 
 /// Systems that hold the same number of records.
@@ -88,10 +88,10 @@ fn jobs(
     workloads: [&'static str; 3],
     (at, threads): (f64, usize),
     systems: &'static [&'static str],
-    told: Reported,
+    reported: Reported,
 ) -> Vec<Job> {
     let works = workloads.into_iter().zip(READ_UPDATE_INSERT);
-    works.map(|(workload, work)| Job { figure, workload, at, systems, work, threads, told }).collect()
+    works.map(|(workload, work)| Job { figure, workload, at, systems, work, threads, reported }).collect()
 }
 
 fn of_order(order: f64, records: u64) -> Stage {
@@ -101,14 +101,14 @@ fn of_order(order: f64, records: u64) -> Stage {
 }
 
 fn beside_rocksdb() -> Vec<Job> {
-    let job = |figure, (workload, work), (at, threads), told| Job {
+    let job = |figure, (workload, work), (at, threads), reported| Job {
         figure,
         workload,
         at,
         systems: claims::INK_ROCKSDB,
         work,
         threads,
-        told,
+        reported,
     };
     let mut jobs = Vec::new();
     for (name, read_percent) in [("a", 50), ("b", 95), ("c", 100)] {
@@ -173,12 +173,12 @@ impl Job {
             Work::Insert => (bench.record_count() / INSERTED_OF / self.threads as u64).max(1) as usize,
             _ => count,
         };
-        let (count, lap) = match self.told {
+        let (count, lap) = match self.reported {
             Reported::Whole | Reported::Parts => (count, count),
             Reported::OverTime { .. } => (count.next_multiple_of(TIMES.len()), count.div_ceil(TIMES.len())),
             Reported::Tails => (count, 1),
         };
-        let sampled = (self.told == Reported::Parts).then(Sampled::start).transpose()?;
+        let sampled = (self.reported == Reported::Parts).then(Sampled::start).transpose()?;
         let measured = bench.turn(self.work, (self.threads, count, lap), round as u64)?;
         let shares = sampled.map_or(Ok(Vec::new()), Sampled::shares)?;
         for (number, (workload, system, at, ns)) in
@@ -194,7 +194,7 @@ impl Job {
                 ns,
                 wrong,
                 refused: 0,
-                accesses: measured.accesses.filter(|_| self.told == Reported::Whole),
+                accesses: measured.accesses.filter(|_| self.reported == Reported::Whole),
             });
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Job {
         shares: &[(&'static str, f64)],
     ) -> Vec<ReportedPoint> {
         let ns = measured.elapsed.as_nanos() as f64 / measured.operations as f64;
-        match self.told {
+        match self.reported {
             Reported::Whole => vec![(self.workload, system, self.at, ns)],
             Reported::Parts => shares.iter().map(|&(part, share)| (self.workload, part, self.at, ns * share)).collect(),
             Reported::Tails => PERCENTILES

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn single_lock_serves_one_thread_at_a_time() {
+    fn single_lock_serves_threads_in_turn() {
         let model = Model { services: Services { search: 0.0, ..MODEL.services }, ..MODEL };
         [1, 2, 7, 32].into_iter().for_each(|threads| is_near(ns(&model, threads, 0), 1.0));
     }

@@ -66,7 +66,7 @@ mod tests {
 
     /// Poisson arrivals and constant service, M/D/1: the mean wait is `r / (2 (1 - r))` services at a load of `r`.
     #[test]
-    fn wait_of_random_arrivals_is_that_of_m_d_1() {
+    fn random_arrivals_wait_as_in_md1() {
         const SERVICE: u64 = 1_000_000;
         for load in [0.3, 0.6, 0.8] {
             let (mut rng, mut lock, mut now, mut waited) = (SmallRng::seed_from_u64(1), Fifo::default(), 0.0, 0.0);

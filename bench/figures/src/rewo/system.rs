@@ -98,7 +98,7 @@ pub(super) const ALL: [(&str, Make); 10] = [
     ("rewo-bpe", |made| made.rewo(Copies::ByWriters, true)),
     ("printed", |made| made.rival::<RewoPrinted<Memory>>()),
     ("printed-no-copy", |made| made.rival::<RewoPrinted<Memory, false>>()),
-    ("printed-bpe", |made| made.rival_with(relieve)),
+    ("printed-bpe", |made| made.rival_with(pre_evict)),
     ("pfht", |made| made.rival::<Pfht<Memory>>()),
     ("path", |made| made.rival::<PathHash<Memory>>()),
     ("level", |made| made.rival::<LevelHash<Memory>>()),
@@ -166,7 +166,7 @@ struct Rival<T> {
 }
 
 /// Moves items out of full buckets while any can move.
-fn relieve(table: &RewoPrinted<Memory>) -> Result<(), Error> {
+fn pre_evict(table: &RewoPrinted<Memory>) -> Result<(), Error> {
     while table.pre_evict()? > 0 {}
     Ok(())
 }

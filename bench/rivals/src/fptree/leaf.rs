@@ -16,7 +16,7 @@ use index::Position;
 use pmem::{Backoff, LINE_BYTES, Medium, Offset};
 
 use crate::key::Key;
-use crate::tree::Tally;
+use crate::tree::ComparisonCounter;
 use crate::version::Version;
 
 /// The most entries of a leaf: one line of fingerprints, one word of bits.
@@ -154,11 +154,11 @@ impl<'a, M: Medium> Leaf<'a, M> {
 
     /// Returns the entry of `key`, if there is one.
     #[inline(always)]
-    pub(super) fn find(self, key: Key, fingerprint: u8, tally: &impl Tally) -> Option<u64> {
+    pub(super) fn find(self, key: Key, fingerprint: u8, comparisons: &impl ComparisonCounter) -> Option<u64> {
         let mut hits = self.matches(fingerprint);
         while hits != 0 {
             let entry = u64::from(hits.trailing_zeros());
-            tally.compared();
+            comparisons.compared();
             if self.key(entry) == key {
                 return Some(entry);
             }

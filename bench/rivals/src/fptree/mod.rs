@@ -56,7 +56,7 @@ use pmem::{Dram, Medium, Offset};
 
 use crate::key::{Key, KeyBytes};
 use crate::records::Records;
-use crate::tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeError, TreeResult};
+use crate::tree::{OnPair, Reshapes, Sizes, ComparisonCounter, Tree, TreeError, TreeResult};
 use crate::version::Version;
 
 use inner::Inner;
@@ -109,10 +109,10 @@ impl<M: Medium, D: Dram> FpTree<M, D> {
 
     /// Finds the record of `key`, and returns the leaf also. The caller is pinned.
     #[inline(always)]
-    pub(crate) fn find(&self, key: Key, fingerprint: u8, tally: &impl Tally) -> (Option<Position>, Read<'_, M>) {
+    pub(crate) fn find(&self, key: Key, fingerprint: u8, comparisons: &impl ComparisonCounter) -> (Option<Position>, Read<'_, M>) {
         loop {
             let (leaf, version) = self.seek(key);
-            let position = leaf.find(key, fingerprint, tally).map(|entry| leaf.position(entry));
+            let position = leaf.find(key, fingerprint, comparisons).map(|entry| leaf.position(entry));
             let read = Read { leaf, version };
             if read.is_current() {
                 return (position, read);
@@ -173,10 +173,10 @@ impl<M: Medium, D: Dram> Tree<M, D> for FpTree<M, D> {
     }
 
     #[inline(always)]
-    fn get_counted(&self, bytes: &KeyBytes, found: impl FnOnce(&[u8]), tally: &impl Tally) -> TreeResult<bool> {
+    fn get_counted(&self, bytes: &KeyBytes, found: impl FnOnce(&[u8]), comparisons: &impl ComparisonCounter) -> TreeResult<bool> {
         let pin = pin();
         let (key, fingerprint) = (Key::of(bytes), self.fingerprint(bytes));
-        let (position, _) = self.find(key, fingerprint, tally);
+        let (position, _) = self.find(key, fingerprint, comparisons);
         let Some(position) = position else { return Ok(false) };
         self.records.value(position, pin.pinned(), found)?;
         Ok(true)

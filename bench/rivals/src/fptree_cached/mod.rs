@@ -19,7 +19,7 @@ use pmem::{Dram, Medium};
 use crate::fptree::FpTree;
 use crate::key::{Key, KeyBytes};
 use crate::records::Records;
-use crate::tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeResult};
+use crate::tree::{OnPair, Reshapes, Sizes, ComparisonCounter, Tree, TreeResult};
 
 use shard::{HashedKey, Shard};
 
@@ -80,14 +80,14 @@ impl<M: Medium, D: Dram> Tree<M, D> for FpTreeCached<M, D> {
         self.tree.records()
     }
 
-    fn get_counted(&self, bytes: &KeyBytes, found: impl FnOnce(&[u8]), tally: &impl Tally) -> TreeResult<bool> {
+    fn get_counted(&self, bytes: &KeyBytes, found: impl FnOnce(&[u8]), comparisons: &impl ComparisonCounter) -> TreeResult<bool> {
         let key = self.hashed(bytes);
         if let Some(copy) = self.shard(&key).lock().get(&key) {
             found(copy);
             return Ok(true);
         }
         let pin = pin();
-        let (position, read) = self.tree.find(key.key, key.signature as u8, tally);
+        let (position, read) = self.tree.find(key.key, key.signature as u8, comparisons);
         let Some(position) = position else { return Ok(false) };
         self.records().value(position, pin.pinned(), |value| {
             let mut shard = self.shard(&key).lock();

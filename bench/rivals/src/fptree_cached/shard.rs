@@ -182,7 +182,7 @@ mod tests {
 
     /// Compares with a list in the order of last use.
     #[test]
-    fn copies_leave_in_the_order_of_their_last_use() {
+    fn copies_leave_in_lru_order() {
         const COPY_COUNT: u64 = 5;
         let value = |i: u64, tag: u8| [tag.wrapping_add(i as u8); 10];
         let mut shard = Shard::new(COPY_COUNT * copy_bytes(&value(0, 0)));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn copy_that_is_too_long_is_not_made() {
+    fn too_long_copy_is_not_made() {
         let mut shard = Shard::new(200);
         shard.fill(key(1), &[1; 10]);
         shard.change(&key(1), &[1; 500]);

@@ -14,7 +14,7 @@ use pmem::{Backoff, LINE_BYTES, Medium, Offset};
 
 use crate::canary;
 use crate::key::Key;
-use crate::tree::Tally;
+use crate::tree::ComparisonCounter;
 use crate::version::Version;
 
 /// The most entries of a leaf: 4 KiB.
@@ -162,9 +162,9 @@ impl<'a, M: Medium> AppendLeaf<'a, M> {
 
     /// Returns the record of `key`: from the newest entry back, the first match decides.
     #[inline(always)]
-    pub(super) fn find(self, key: Key, tally: &impl Tally) -> Option<Position> {
+    pub(super) fn find(self, key: Key, comparisons: &impl ComparisonCounter) -> Option<Position> {
         for number in (0..self.count()).rev() {
-            tally.compared();
+            comparisons.compared();
             if self.key(number) == key {
                 return Some(self.entry(number).1).filter(|position| !position.is_deleted());
             }

@@ -51,7 +51,7 @@ use pmem::{Dram, Level, Medium, Offset};
 
 use crate::key::{Key, KeyBytes};
 use crate::records::Records;
-use crate::tree::{OnPair, Reshapes, Sizes, Tally, Tree, TreeError, TreeResult};
+use crate::tree::{OnPair, Reshapes, Sizes, ComparisonCounter, Tree, TreeError, TreeResult};
 use crate::version::Version;
 
 use leaf::{AppendLeaf, ENTRY_COUNT_MAX, leaf_bytes};
@@ -180,9 +180,9 @@ impl<M: Medium, D: Dram> Tree<M, D> for NvTree<M, D> {
     }
 
     #[inline(always)]
-    fn get_counted(&self, bytes: &KeyBytes, found: impl FnOnce(&[u8]), tally: &impl Tally) -> TreeResult<bool> {
+    fn get_counted(&self, bytes: &KeyBytes, found: impl FnOnce(&[u8]), comparisons: &impl ComparisonCounter) -> TreeResult<bool> {
         let (pin, key) = (pin(), Key::of(bytes));
-        let Some(position) = self.seek(key).find(key, tally) else { return Ok(false) };
+        let Some(position) = self.seek(key).find(key, comparisons) else { return Ok(false) };
         self.records.value(position, pin.pinned(), found)?;
         Ok(true)
     }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_has_its_leaf_at_any_size() {
+    fn every_key_has_its_leaf() {
         for leaf_count in [1, 2, 63, 64, 65, 4095, 4096, 4097] {
             let key = |i: u128| Key::of(&(10 * i).to_be_bytes());
             let leaves: Vec<_> = (0..leaf_count).map(|i| (key(i), Offset(i as u64))).collect();

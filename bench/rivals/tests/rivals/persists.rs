@@ -62,7 +62,7 @@ fn costs<T: Table<OnSim>>(insert: &[u64], update: &[u64], load_least: f64) {
 }
 
 #[test]
-fn pfht_logs_updates_and_pays_for_a_move() {
+fn pfht_logs_updates_and_persists_moves() {
     costs::<Pfht<OnSim>>(&[2, 5], &[4], 0.9);
 }
 
@@ -72,12 +72,12 @@ fn path_hashing_logs_updates_and_moves_nothing() {
 }
 
 #[test]
-fn level_hashing_logs_updates_of_full_buckets_alone() {
+fn level_hashing_logs_only_full_buckets() {
     costs::<LevelHash<OnSim>>(&[2, 5], &[2, 4], 0.8);
 }
 
 #[test]
-fn rewo_as_printed_logs_nothing_and_pays_for_moves() {
+fn rewo_as_printed_logs_nothing() {
     costs::<RewoPrinted<OnSim>>(&[2, 5], &[2, 3], 0.9);
     costs::<RewoPrinted<OnSim, false>>(&[2, 5], &[2, 3], 0.9);
 }
@@ -85,7 +85,7 @@ fn rewo_as_printed_logs_nothing_and_pays_for_moves() {
 /// First-fit leaves 4, 21 and 49 % of the items in full buckets at loads of 0.4, 0.6 and 0.8, and pre-eviction hardly
 /// any but at 0.8. Both hold the same items.
 #[test]
-fn full_buckets_rise_with_the_load_and_pre_eviction_relieves_them() {
+fn pre_eviction_lowers_full_buckets() {
     let slot_count = 9_600;
     let tables = [(); 2].map(|()| {
         let table = RewoPrinted::<OnSim>::format(Counted::new(Sim::new(0, Model::Line)), slot_count);

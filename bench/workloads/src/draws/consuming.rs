@@ -3,50 +3,51 @@
 use rand::rngs::SmallRng;
 
 use super::{Act, Draw, Draws};
-use crate::seat::Seat;
+use crate::worker::Worker;
 
 /// Inserts of new records. Each pass may add as many as were loaded, so that memory stays bounded.
 pub(super) struct Insert {
-    seat: Seat,
+    worker: Worker,
     limit: u64,
     drawn: u64,
 }
 
 impl Insert {
-    pub(super) fn new(seat: &Seat) -> Insert {
-        Insert { seat: *seat, limit: seat.share(seat.records.count), drawn: 0 }
+    pub(super) fn new(worker: &Worker) -> Insert {
+        Insert { worker: *worker, limit: worker.share(worker.records.count), drawn: 0 }
     }
 }
 
 impl Draws for Insert {
     fn draw(&mut self, _rng: &mut SmallRng) -> Option<Draw> {
-        let record = (self.drawn < self.limit).then(|| self.seat.fresh(self.drawn))?;
+        let record = (self.drawn < self.limit).then(|| self.worker.fresh(self.drawn))?;
         self.drawn += 1;
         Some(Draw { act: Act::Insert, record })
     }
 
     /// Continues where the last pass ended: the store grows further and does not just fill freed space.
     fn rewind(&mut self) -> bool {
-        self.limit += self.seat.share(self.seat.records.count);
+        self.limit += self.worker.share(self.worker.records.count);
         false
     }
 }
 
 /// Deletes of loaded records in random order, each once.
 pub(super) struct Delete {
-    seat: Seat,
+    worker: Worker,
     drawn: u64,
 }
 
 impl Delete {
-    pub(super) fn new(seat: &Seat) -> Delete {
-        Delete { seat: *seat, drawn: 0 }
+    pub(super) fn new(worker: &Worker) -> Delete {
+        Delete { worker: *worker, drawn: 0 }
     }
 }
 
 impl Draws for Delete {
     fn draw(&mut self, _rng: &mut SmallRng) -> Option<Draw> {
-        let record = (self.drawn < self.seat.share(self.seat.records.count)).then(|| self.seat.victim(self.drawn))?;
+        let record =
+            (self.drawn < self.worker.share(self.worker.records.count)).then(|| self.worker.victim(self.drawn))?;
         self.drawn += 1;
         Some(Draw { act: Act::Delete, record })
     }
@@ -64,8 +65,8 @@ pub(super) struct TakeFirst {
 }
 
 impl TakeFirst {
-    pub(super) fn new(seat: &Seat) -> TakeFirst {
-        TakeFirst { count: seat.share(seat.records.count), drawn: 0 }
+    pub(super) fn new(worker: &Worker) -> TakeFirst {
+        TakeFirst { count: worker.share(worker.records.count), drawn: 0 }
     }
 }
 

@@ -7,7 +7,7 @@ mod ycsb;
 use hikv::pool::Kind;
 use rand::rngs::SmallRng;
 
-use crate::seat::Seat;
+use crate::worker::Worker;
 use crate::workload::Workload;
 
 use self::consuming::{Delete, Insert, TakeFirst};
@@ -79,9 +79,9 @@ pub(crate) trait Draws: Send {
 }
 
 /// Returns a thread's operations of `workload`; `None` if the workload is not made of operations.
-pub(crate) fn draws_of(workload: Workload, seat: &Seat) -> Option<Box<dyn Draws>> {
-    let steady = |act| Some(Box::new(Steady::new(act, seat)) as Box<dyn Draws>);
-    let ycsb = |mix| Some(Box::new(Ycsb::new(mix, seat)) as Box<dyn Draws>);
+pub(crate) fn draws_of(workload: Workload, worker: &Worker) -> Option<Box<dyn Draws>> {
+    let steady = |act| Some(Box::new(Steady::new(act, worker)) as Box<dyn Draws>);
+    let ycsb = |mix| Some(Box::new(Ycsb::new(mix, worker)) as Box<dyn Draws>);
     match workload {
         Workload::Get => steady(Act::GetInto),
         Workload::GetOwned => steady(Act::GetOwned),
@@ -89,9 +89,9 @@ pub(crate) fn draws_of(workload: Workload, seat: &Seat) -> Option<Box<dyn Draws>
         Workload::Miss => steady(Act::Miss),
         Workload::MultiGet => steady(Act::MultiGet),
         Workload::Update | Workload::UpdateOrdered => steady(Act::Update),
-        Workload::Insert | Workload::InsertOrdered => Some(Box::new(Insert::new(seat))),
-        Workload::Delete | Workload::DeleteOrdered => Some(Box::new(Delete::new(seat))),
-        Workload::Scan => Some(Box::new(Scan::new(seat))),
+        Workload::Insert | Workload::InsertOrdered => Some(Box::new(Insert::new(worker))),
+        Workload::Delete | Workload::DeleteOrdered => Some(Box::new(Delete::new(worker))),
+        Workload::Scan => Some(Box::new(Scan::new(worker))),
         Workload::YcsbA => ycsb(Mix::A),
         Workload::YcsbB => ycsb(Mix::B),
         Workload::YcsbC => ycsb(Mix::C),
@@ -101,7 +101,7 @@ pub(crate) fn draws_of(workload: Workload, seat: &Seat) -> Option<Box<dyn Draws>
         Workload::Transact => steady(Act::Transact),
         Workload::TransactParts => steady(Act::TransactParts),
         Workload::TransactRead => steady(Act::TransactRead),
-        Workload::TransactFirst => Some(Box::new(TakeFirst::new(seat))),
+        Workload::TransactFirst => Some(Box::new(TakeFirst::new(worker))),
         Workload::Rebuild => None,
     }
 }

@@ -6,7 +6,7 @@ use super::{Act, Draw, Draws};
 use crate::distribution::uniform;
 use crate::records::absent;
 use crate::scans::SCAN_ITEMS_MAX;
-use crate::seat::Seat;
+use crate::worker::Worker;
 
 /// One kind of operation repeatedly, on any loaded record, or on absent records if it is a miss.
 pub(super) struct Steady {
@@ -15,8 +15,8 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    pub(super) fn new(act: Act, seat: &Seat) -> Steady {
-        Steady { act, records: seat.records.count }
+    pub(super) fn new(act: Act, worker: &Worker) -> Steady {
+        Steady { act, records: worker.records.count }
     }
 }
 
@@ -34,8 +34,8 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn new(seat: &Seat) -> Scan {
-        Scan { records: seat.records.count }
+    pub(super) fn new(worker: &Worker) -> Scan {
+        Scan { records: worker.records.count }
     }
 }
 

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use super::steady::scan;
 use super::{Act, Draw, Draws};
 use crate::distribution::{Ranks, Scrambled};
-use crate::seat::Seat;
+use crate::worker::Worker;
 
 /// The kind of operation of which at least half consist.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ impl Mix {
 /// Reads mixed with one other kind of operation.
 pub(super) struct Ycsb {
     mix: Mix,
-    seat: Seat,
+    worker: Worker,
     popular: Scrambled,
     latest: Ranks,
     /// Records that this thread adds; one that was drawn before a read of it exists when the read runs.
@@ -56,9 +56,9 @@ pub(super) struct Ycsb {
 
 impl Ycsb {
     /// Draws from the loaded records, with its own skew.
-    pub(super) fn new(mix: Mix, seat: &Seat) -> Ycsb {
-        let records = seat.records.count;
-        Ycsb { mix, seat: *seat, popular: Scrambled::new(records), latest: Ranks::new(records), inserted: 0 }
+    pub(super) fn new(mix: Mix, worker: &Worker) -> Ycsb {
+        let records = worker.records.count;
+        Ycsb { mix, worker: *worker, popular: Scrambled::new(records), latest: Ranks::new(records), inserted: 0 }
     }
 
     /// Draws a recent record. The newest are the most popular: first those that this thread inserted, then the loaded
@@ -66,8 +66,8 @@ impl Ycsb {
     fn recent(&self, rng: &mut SmallRng) -> u64 {
         let age = self.latest.sample(rng);
         match self.inserted.checked_sub(age + 1) {
-            Some(number) => self.seat.fresh(number),
-            None => self.seat.records.count - 1 - (age - self.inserted),
+            Some(number) => self.worker.fresh(number),
+            None => self.worker.records.count - 1 - (age - self.inserted),
         }
     }
 
@@ -81,7 +81,7 @@ impl Ycsb {
 
     fn insert(&mut self) -> Draw {
         self.inserted += 1;
-        Draw { act: Act::Insert, record: self.seat.fresh(self.inserted - 1) }
+        Draw { act: Act::Insert, record: self.worker.fresh(self.inserted - 1) }
     }
 }
 

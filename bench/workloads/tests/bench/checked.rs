@@ -182,7 +182,7 @@ fn correct_store_has_no_errors() {
 }
 
 #[test]
-fn records_that_run_out_end_the_pass_early() {
+fn exhausted_records_end_the_pass_early() {
     let (rows, _) = rows(Fault::None, &[Workload::Insert, Workload::Delete]);
     for row in rows {
         assert_eq!((row.ops_per_sec * row.seconds).round(), 500.0, "{row}");
@@ -280,7 +280,7 @@ fn workloads_need_what_they_say() {
 }
 
 #[test]
-fn the_machine_has_bounds_for_all_but_mixes() {
+fn machine_bounds_exist_except_for_mixes() {
     use Workload::*;
     let place = tempfile::tempdir().unwrap();
     let config = config(&[GetWith, Miss, MultiGet, InsertOrdered, Update, Delete, Scan, YcsbA]);
@@ -307,7 +307,7 @@ fn the_machine_has_bounds_for_all_but_mixes() {
 }
 
 #[test]
-fn the_reader_of_the_report_may_end_the_run() {
+fn closed_report_reader_ends_the_run() {
     let subject = Faulty { items: Mutex::default(), fault: Fault::None };
     let mut events = 0;
     let once = |_| {

@@ -117,7 +117,7 @@ fn wal_is_right() {
 }
 
 #[test]
-fn queues_of_any_number_and_bound_are_right() {
+fn queues_of_any_size_are_correct() {
     for (count, bound) in [(1, 2), (7, 64), (16, 4096)] {
         let place = place();
         is_right(&open(&place, options().tuning(|tuning| tuning.order_queues(count, bound))), None);
@@ -126,7 +126,7 @@ fn queues_of_any_number_and_bound_are_right() {
 
 /// Only writers apply changes: each queue fills up to its bound, so as many changes wait as all queues hold.
 #[test]
-fn as_many_changes_wait_as_the_queues_hold() {
+fn queues_bound_waiting_changes() {
     for (count, bound) in [(1, 2), (1, 64), (4, 64)] {
         let place = place();
         let subject = open(&place, options().background(false).tuning(|tuning| tuning.order_queues(count, bound)));

@@ -2,6 +2,7 @@
 
 from ._errors import (
     Closed,
+    ConditionFailed,
     Conflict,
     Contended,
     Damaged,
@@ -16,7 +17,6 @@ from ._errors import (
     ReadOnly,
     TooLong,
     TreeExists,
-    Unmet,
     Unsupported,
 )
 from ._mapping import ItemsView, KeysView, ValuesView
@@ -25,6 +25,7 @@ from ._store import Batch, Snapshot, Store, Transaction, Tree
 __all__ = [
     "Batch",
     "Closed",
+    "ConditionFailed",
     "Conflict",
     "Contended",
     "Damaged",
@@ -45,7 +46,6 @@ __all__ = [
     "Transaction",
     "Tree",
     "TreeExists",
-    "Unmet",
     "Unsupported",
     "ValuesView",
 ]

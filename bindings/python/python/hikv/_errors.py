@@ -33,7 +33,7 @@ class TooLong(Error):
     """A key, a value or a batch is too long."""
 
 
-class Unmet(Error):
+class ConditionFailed(Error):
     """A condition of a batch does not hold."""
 
 

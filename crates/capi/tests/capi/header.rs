@@ -192,7 +192,7 @@ fn constants_have_the_values_of_the_header() {
 }
 
 #[test]
-fn the_library_exports_the_functions_of_the_header_and_nothing_else() {
+fn library_exports_exactly_the_header() {
     let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(directory().join("libhikv.so.1")));
     let mut exported: Vec<&str> =
         symbols.lines().filter_map(|line| line.split_whitespace().last()).filter(|name| *name != "HIKV_1").collect();

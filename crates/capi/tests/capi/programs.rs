@@ -100,7 +100,7 @@ fn run_checked(name: &str, leaks: &str) {
 }
 
 #[test]
-fn keys() {
+fn keys_program() {
     run_plainly("keys");
 }
 
@@ -110,7 +110,7 @@ fn keys_checked() {
 }
 
 #[test]
-fn trees() {
+fn trees_program() {
     run_plainly("trees");
 }
 
@@ -120,7 +120,7 @@ fn trees_checked() {
 }
 
 #[test]
-fn threads() {
+fn threads_program() {
     run_plainly("threads");
 }
 
@@ -130,7 +130,7 @@ fn threads_checked() {
 }
 
 #[test]
-fn fork() {
+fn fork_program() {
     run_plainly("fork");
 }
 
@@ -141,7 +141,7 @@ fn fork_checked() {
 }
 
 #[test]
-fn errors() {
+fn errors_program() {
     run_plainly("errors");
 }
 

@@ -8,7 +8,7 @@
 //! | [`Atomic`] | changes in one step: of a key given its present item, and of several keys |
 //! | [`Expires`] | the expiry of keys, and callbacks for keys that have expired |
 //! | [`Walks`] | walks over all keys, their number, and the check of the store |
-//! | [`Upkeep`] | background work |
+//! | [`Maintenance`] | background work |
 //!
 //! An engine implements each trait; only methods without a default are required. All are supertraits of [`Engine`]: a
 //! call through `dyn Engine` is one virtual call. Two further traits are optional: [`OrderedEngine`] and
@@ -17,8 +17,8 @@
 mod atomic;
 mod expires;
 mod identity;
+mod maintenance;
 mod reads;
-mod upkeep;
 mod walks;
 mod writes;
 
@@ -27,8 +27,8 @@ use crate::{EngineStats, Error, OrderedEngine, SnapshotEngine};
 pub use atomic::{Atomic, CurrentItem, Decide, Decision};
 pub use expires::{Expires, OnExpired, OnExpiredItem};
 pub use identity::Identity;
+pub use maintenance::{Maintenance, WantedThreads};
 pub use reads::{OnFound, Reads};
-pub use upkeep::{Upkeep, WantedThreads};
 pub use walks::{Damage, Walks};
 pub use writes::{OnResult, Writes};
 
@@ -40,7 +40,7 @@ pub use writes::{OnResult, Writes};
 /// values may return [`Error::KeyTooLong`] and [`Error::ValueTooLong`]. An operation that an engine lacks
 /// ([`Identity::features`]) returns [`Error::Unsupported`] and changes nothing, unless the engine says otherwise. The
 /// methods name further errors.
-pub trait Engine: Writes + Expires + Walks + Upkeep {
+pub trait Engine: Writes + Expires + Walks + Maintenance {
     /// Returns the error that blocks writes to a store that was opened for writing. Costs a load.
     ///
     /// # Errors

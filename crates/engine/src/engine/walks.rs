@@ -1,7 +1,7 @@
 //! Walks over all keys, their number, and the check of the store.
 
 use super::{Identity, unsupported};
-use crate::{Check, Cursor, Error, OnDamaged, OnItem, Tally};
+use crate::{Check, Cursor, Error, KeyChanges, OnDamaged, OnItem};
 
 /// A contradiction in a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ pub trait Walks: Identity {
     }
 
     /// Returns the reports about marked keys, of an engine that can have named trees.
-    fn tally(&self) -> Option<&Tally> {
+    fn key_changes(&self) -> Option<&KeyChanges> {
         None
     }
 

@@ -80,7 +80,7 @@ fn expected(served_ticks: u64, applied_ticks: u64) -> usize {
 }
 
 #[test]
-fn three_phases_have_the_splits_of_the_equations() {
+fn three_phases_match_equation_splits() {
     let work = Stepped::default();
     let pool = Pool::new(&work, 16, Plan::Adaptive(Reading::WritesLumped));
     let mut members: Vec<_> = (0..16).map(|_| pool.member()).collect();

@@ -36,4 +36,4 @@ pub const SNAPSHOT_BEFORE_WRITERS: Canary = Canary("SnapshotBeforeWriters");
 /// A replaced item is kept for snapshots only after its replacement is visible.
 pub const KEPT_AFTER_PUBLISH: Canary = Canary("KeptAfterPublish");
 /// A scan that does not wait itself records no ticket for its caller to wait for.
-pub const DEFERRED_SCAN_TOLD: Canary = Canary("DeferredScanTold");
+pub const DEFERRED_SCAN_REPORTED: Canary = Canary("DeferredScanReported");

@@ -42,7 +42,7 @@ pub(crate) fn step<M: Medium, D: Memory>(
         None => begin(writer, compaction, depth, damaged)?,
     };
     // The reaper must not delete an item that was just read.
-    let _background = writer.space().keep_background_away();
+    let _background = writer.space().pause_background();
     let _pin = epoch::pin();
     let mut wrong = Vec::new();
     let is_place = |offset| heap.table().check_place(heap::Place { offset, kind: PlaceKind::Segment }).is_ok();

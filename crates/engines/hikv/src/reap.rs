@@ -155,11 +155,11 @@ impl<'a, M: Medium, D: Memory> ReapStep<'a, M, D> {
         self.writer.check_writable()?;
         // SAFETY: the caller's pin keeps the item, also if it was replaced since.
         let item = unsafe { item::read(self.writer.reader().medium(), position) }?;
-        let Some(_removal) = self.writer.tally().removal(item.key) else { return Ok(Deleted::Blocked) };
-        let target = match self.writer.reader().medium().breaks(canary::REAPS_RENEWED) {
-            true => WriteTarget::any(signature, item.key),
-            false => WriteTarget::holding(signature, item.key, Some(position)),
-        };
+        let Some(_removal) = self.writer.key_changes().removal(item.key) else { return Ok(Deleted::Blocked) };
+        let mut target = WriteTarget::holding(signature, item.key, Some(position));
+        if self.writer.reader().medium().breaks(canary::REAPS_RENEWED) {
+            target = WriteTarget::any(signature, item.key);
+        }
         for _ in 0..DRAINS_MAX {
             let Outcome { answer, expired } = self.writer.publish(target, None)?;
             match answer {

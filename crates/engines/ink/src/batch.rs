@@ -41,7 +41,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             if unmet.is_none() {
                 let counted = writes.iter().zip(last.values());
                 counted.for_each(|(write, op)| {
-                    self.tally().replaced(op.key(), write.was_present(), op.value().is_some());
+                    self.key_changes().replaced(op.key(), write.was_present(), op.value().is_some());
                 });
             }
             Ok(unmet)

@@ -87,7 +87,7 @@ impl<M: Medium, D: Dram> Ink<M, D> {
         self
     }
 
-    /// Returns the store with a limit above which the background ([`engine::Upkeep::step`]) compacts it: while it
+    /// Returns the store with a limit above which the background ([`engine::Maintenance::step`]) compacts it: while it
     /// occupies more than `above` times the bytes of its values, keys and nodes. `None` disables background
     /// compaction.
     #[must_use]

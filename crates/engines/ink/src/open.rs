@@ -22,7 +22,7 @@ impl<M: Medium, D: Dram + Clone> Ink<M, D> {
     }
 
     /// Opens the store of a region, after a clean close or a crash. Free space is found in the background
-    /// ([`engine::Upkeep::step`]). A store keeps the order that it was made with.
+    /// ([`engine::Maintenance::step`]). A store keeps the order that it was made with.
     ///
     /// # Errors
     /// [`OpenError`] if the region is damaged, of another engine, or not supported.

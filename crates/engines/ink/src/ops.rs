@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
-    Features, Figure, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order, OrderStats,
-    Progress, Tally, WantedThreads, may_write,
+    Features, Figure, KeyChanges, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order,
+    OrderStats, Progress, WantedThreads, may_write,
 };
 use pbtree::Figures;
 use pmem::{Dram, Medium};
@@ -136,8 +136,8 @@ impl<M: Medium, D: Dram> Walks for Ink<M, D> {
         matches!(cursor, Cursor::End) || matches!(cursor, Cursor::After(last) if key <= &last[..])
     }
 
-    fn tally(&self) -> Option<&Tally> {
-        Some(self.writer.tally())
+    fn key_changes(&self) -> Option<&KeyChanges> {
+        Some(self.writer.key_changes())
     }
 
     fn walk_skipping_damage(
@@ -160,7 +160,7 @@ impl<M: Medium, D: Dram> Walks for Ink<M, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Upkeep for Ink<M, D> {
+impl<M: Medium, D: Dram> Maintenance for Ink<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let (tree, heap, medium) = (self.tree(), self.tree().heap(), self.tree().medium());
         if may_write(medium).is_err() {
@@ -204,7 +204,7 @@ impl<M: Medium, D: Dram> Upkeep for Ink<M, D> {
         times.into_iter().flatten().min()
     }
 
-    fn tidy(&self) -> Progress {
+    fn run_idle_maintenance(&self) -> Progress {
         self.tidy_space(|| false)
     }
 

@@ -12,7 +12,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn reap(&self) -> Result<Progress, Error> {
         self.reaper().reap(
             &|expiry| self.items().is_past(expiry),
-            &mut |cursor, each| self.items().walk_past_damage(cursor, each),
+            &mut |cursor, each| self.items().walk_skipping_unreadable(cursor, each),
             &mut |key| self.reap_key(key),
         )
     }
@@ -20,7 +20,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     /// Deletes a key that is still expired. Its value must have a checksum that fits, because a damaged expiry may be
     /// past.
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
-        let Some(removal) = self.tally().removal(key) else { return Ok(false) };
+        let Some(removal) = self.key_changes().removal(key) else { return Ok(false) };
         let is_due = &mut |held: Option<&Value<'_>>| {
             let before = self.items().before(held);
             (before == PriorState::Expired && held.is_some_and(Value::is_intact)).then_some(before)

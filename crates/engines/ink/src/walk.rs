@@ -19,7 +19,7 @@ impl<M: Medium, D: Dram> Items<M, D> {
     }
 
     /// Walks for the reaper without stopping at damage; otherwise keys behind the damage would never be reaped.
-    pub(crate) fn walk_past_damage(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
+    pub(crate) fn walk_skipping_unreadable(&self, cursor: &Cursor, each: &mut OnItem<'_>) -> Result<Cursor, Error> {
         self.walk_by(Damage::Skipped, cursor, each)
     }
 

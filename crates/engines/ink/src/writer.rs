@@ -1,7 +1,7 @@
 //! Writes, unconditional and conditional.
 
 use engine::{
-    CurrentItem, Decide, Error, ExpiredItem, Expiry, PriorState, Reaper, Tally, Verify, may_write, write_decided,
+    CurrentItem, Decide, Error, ExpiredItem, Expiry, KeyChanges, PriorState, Reaper, Verify, may_write, write_decided,
 };
 use pbtree::{Change, Error as TreeError, NewValue, Value};
 use pmem::{Dram, Medium};
@@ -24,13 +24,13 @@ pub(crate) struct Writer<M: Medium, D: Dram> {
     items: Items<M, D>,
     reaper: Reaper,
     merging: Merging,
-    tally: Tally,
+    key_changes: KeyChanges,
 }
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(items: Items<M, D>) -> Writer<M, D> {
         let merging = Merging::of(items.tree().options().order);
-        Writer { items, reaper: Reaper::default(), merging, tally: Tally::default() }
+        Writer { items, reaper: Reaper::default(), merging, key_changes: KeyChanges::default() }
     }
 
     #[inline(always)]
@@ -46,8 +46,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         &self.reaper
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn key_changes(&self) -> &KeyChanges {
+        &self.key_changes
     }
 
     pub(crate) fn merging(&self) -> &Merging {
@@ -90,7 +90,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         }
         written?;
         if before.is_some() {
-            self.tally.replaced(key, was_held, change != Change::Delete);
+            self.key_changes.replaced(key, was_held, change != Change::Delete);
         }
         if change == Change::Delete {
             self.merging.expect(self.items.tree());

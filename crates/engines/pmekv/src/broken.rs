@@ -2,7 +2,7 @@
 //! (`docs/decisions/0005-prove-the-crash-explorer-with-broken-variants.md`).
 
 use engine::Error;
-use pmem::{Dram, Medium};
+use pmem::{Dram, Medium, Span};
 
 use crate::lanes::Lanes;
 use crate::layout::LANE_COUNT_MAX;
@@ -28,4 +28,11 @@ pub(crate) fn cuts_apart<M: Medium>(lanes: &Lanes, medium: &M) -> ([u64; LANE_CO
         medium.order();
     }
     (cuts, lanes.entry_count())
+}
+
+/// Counts a put whatever its record, and ends the log where the record is bad. Returns true: the put counts.
+#[cold]
+pub(crate) fn end_at_bad_record(record: Option<Span>, is_ended: &mut bool) -> bool {
+    *is_ended |= record.is_none();
+    true
 }

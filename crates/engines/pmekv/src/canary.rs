@@ -55,6 +55,6 @@ pub const BATCH_NUMBER_RETURNS: Canary = Canary("BatchNumberReturns");
 /// Changes of several keys are acknowledged although no commit was requested.
 pub const GROUP_NOT_COMMITTED: Canary = Canary("GroupNotCommitted");
 /// An entry of a group records that the entries before it in the group are durable.
-pub const GROUP_SAID_DURABLE: Canary = Canary("GroupSaidDurable");
+pub const GROUP_REPORTED_DURABLE: Canary = Canary("GroupReportedDurable");
 /// Stores of a killed process are relied on without being made durable.
 pub const TAIL_LEFT_AS_FOUND: Canary = Canary("TailLeftAsFound");

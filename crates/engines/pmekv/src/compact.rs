@@ -60,10 +60,10 @@ impl<M: Medium, D: Dram> Compacts for Pmekv<M, D> {
         // A checkpoint reads all keys: if they are fewer than the log's entries, it costs less than those entries did.
         let is_worth_it = lanes.reserve().shrinks() || lanes.entry_count() > reader.tree().len();
         let is_writable = reader.region().medium().is_writable();
-        if !is_writable || !is_worth_it || checkpointer.is_vain() {
+        if !is_writable || !is_worth_it || checkpointer.would_repeat_damage() {
             return Ok(());
         }
-        reader.region().go_on_without(self.checkpoint())
+        reader.region().continue_without_checkpoint(self.checkpoint())
     }
 
     fn settle(&self) -> Result<bool, Error> {

@@ -106,7 +106,7 @@ mod tests {
     use crate::bytes::salt;
 
     #[test]
-    fn log_line_is_valid_only_in_its_place() {
+    fn log_line_is_valid_only_in_place() {
         let (here, there) = (salt(&[1; 16]), salt(&[2; 16]));
         for kind in [Kind::Void, Kind::Put, Kind::Delete, Kind::BatchEnd] {
             let (new, old) = (Position::from_word(64), Position::from_word(128));

@@ -43,7 +43,7 @@
 //! | type | fields | job |
 //! |---|---|---|
 //! | [`Pmekv`] | compaction, skipped damage | implements the engine's traits; opens (`open.rs`) |
-//! | · `Writer` | reaper, number of batches | changes keys (`writer/`); `Together` and `Batch` live as long as the write |
+//! | · `Writer` | reaper, number of batches | changes keys (`writer/`); `GroupWrite` and `Batch` live as long as the write |
 //! | · · `Checkpointer` | current checkpoint, bound of the log | makes checkpoints, and space by them (`checkpoint/`) |
 //! | · · · `Lanes` | logs, count of entries | provides logs with space, and cuts them (`lanes/`) |
 //! | · · · · `Reserve` | slots, promised keys | keeps slots for nodes (`reserve.rs`) |
@@ -114,7 +114,7 @@ impl Default for Options {
 pub struct Pmekv<M: Medium, D: Dram> {
     writer: Writer<M, D>,
     compaction: Compaction<Vec<u8>>,
-    /// Damage that the opening skipped ([`Pmekv::open_past_damage`]).
+    /// Damage that the opening skipped ([`Pmekv::open_skipping_damage`]).
     lost: Vec<Damage>,
 }
 
@@ -131,8 +131,8 @@ impl<M: Medium, D: Dram> Pmekv<M, D> {
         self.with_contents(|contents| contents.verifying(verify))
     }
 
-    /// Returns the store with background compaction ([`engine::Upkeep::step`]) while it takes more than `above` times
-    /// the bytes of records, nodes and log. `None` turns compaction off.
+    /// Returns the store with background compaction ([`engine::Maintenance::step`]) while it takes more than `above`
+    /// times the bytes of records, nodes and log. `None` turns compaction off.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> Pmekv<M, D> {
         Pmekv { compaction: Compaction::above(above), ..self }

@@ -76,7 +76,7 @@ impl<M: Medium, D: Dram + Clone> Pmekv<M, D> {
     ///
     /// # Panics
     /// If the medium is writable.
-    pub fn open_past_damage(
+    pub fn open_skipping_damage(
         medium: M,
         dram: D,
         options: Options,

@@ -8,15 +8,15 @@ use arrayvec::ArrayVec;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error, Expiry,
-    Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order, OrderStats,
-    PackedLookup, Progress, ScanCursor, Tally, ValueBuffer, Visit, WantedThreads,
+    Features, KeyChanges, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult, Order,
+    OrderStats, PackedLookup, Progress, ScanCursor, ValueBuffer, Visit, WantedThreads,
 };
 use epoch::Pinned;
 use index::bplus_tree::GROUP_COUNT;
 use items::NewItem;
 use pmem::{Dram, Medium};
 
-use crate::writer::{Batch, Together};
+use crate::writer::{Batch, GroupWrite};
 use crate::{NAME, Pmekv};
 
 impl<M: Medium, D: Dram> Identity for Pmekv<M, D> {
@@ -100,7 +100,7 @@ impl<M: Medium, D: Dram> Writes for Pmekv<M, D> {
     fn multi_put_each(&self, items: &[(&[u8], &[u8])], on_result: &mut OnResult<'_>) {
         for (group, items) in items.chunks(GROUP_COUNT).enumerate() {
             let puts: ArrayVec<_, GROUP_COUNT> = items.iter().map(|&(key, value)| (key, Some(value))).collect();
-            Together::new(&self.writer, &puts)
+            GroupWrite::new(&self.writer, &puts)
                 .run(&mut |number, done| on_result(group * GROUP_COUNT + number, done.map(drop)));
         }
     }
@@ -117,7 +117,7 @@ impl<M: Medium, D: Dram> Writes for Pmekv<M, D> {
     fn multi_delete_each(&self, keys: &[&[u8]], on_result: &mut OnResult<'_, bool>) {
         for (group, keys) in keys.chunks(GROUP_COUNT).enumerate() {
             let deletes: ArrayVec<_, GROUP_COUNT> = keys.iter().map(|&key| (key, None)).collect();
-            Together::new(&self.writer, &deletes)
+            GroupWrite::new(&self.writer, &deletes)
                 .run(&mut |number, done| on_result(group * GROUP_COUNT + number, done));
         }
     }
@@ -173,8 +173,8 @@ impl<M: Medium, D: Dram> Walks for Pmekv<M, D> {
         matches!(cursor, Cursor::End) || matches!(cursor, Cursor::After(last) if key <= &last[..])
     }
 
-    fn tally(&self) -> Option<&Tally> {
-        Some(self.writer.tally())
+    fn key_changes(&self) -> Option<&KeyChanges> {
+        Some(self.writer.key_changes())
     }
 
     fn walk_skipping_damage(
@@ -200,14 +200,14 @@ impl<M: Medium, D: Dram> Walks for Pmekv<M, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Upkeep for Pmekv<M, D> {
+impl<M: Medium, D: Dram> Maintenance for Pmekv<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let region = self.reader().region();
         if !region.medium().is_writable() {
             return Ok(Progress::Idle);
         }
         if self.writer.checkpointer().is_wanted() {
-            region.go_on_without(self.checkpoint())?;
+            region.continue_without_checkpoint(self.checkpoint())?;
         }
         if region.heap().prepare(region.medium(), region.heap().ahead_bytes()) {
             return Ok(Progress::More);
@@ -230,7 +230,7 @@ impl<M: Medium, D: Dram> Upkeep for Pmekv<M, D> {
         self.writer.reaper().expectation().sleep_time()
     }
 
-    fn tidy(&self) -> Progress {
+    fn run_idle_maintenance(&self) -> Progress {
         self.tidy_space(|| {
             self.reader().tree().collect();
             self.reader().region().collect()
@@ -253,7 +253,7 @@ impl<M: Medium, D: Dram> Engine for Pmekv<M, D> {
 
     /// Makes a checkpoint, so that the next opening finds all keys in order, and no log.
     fn close(&self) -> Result<(), Error> {
-        if !self.reader().region().medium().is_writable() || self.reader().is_learnt().is_err() {
+        if !self.reader().region().medium().is_writable() || self.reader().check_batches_applied().is_err() {
             return Ok(());
         }
         match self.checkpoint() {

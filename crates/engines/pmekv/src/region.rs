@@ -43,7 +43,7 @@ impl<M: Medium, D: Dram> Region<M, D> {
 
     /// Continues after a failed checkpoint unless the medium has failed. The write itself may still find space, as a
     /// delete does.
-    pub(crate) fn go_on_without(&self, made: Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn continue_without_checkpoint(&self, made: Result<(), Error>) -> Result<(), Error> {
         made.or_else(|_| Ok(self.medium.health()?))
     }
 
@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram> Region<M, D> {
     }
 
     /// Frees retired records, and waits a little for the readers of others.
-    pub(crate) fn collect_patiently(&self) {
+    pub(crate) fn collect_and_wait(&self) {
         wait_for_readers(|| self.collect() && !epoch::is_pinned());
     }
 
@@ -93,13 +93,13 @@ impl<M: Medium, D: Dram> Region<M, D> {
     #[inline(always)]
     pub(crate) fn bound_garbage(&self) {
         if self.limbo.is_over() {
-            self.hold_up();
+            self.slow_down();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn hold_up(&self) {
+    fn slow_down(&self) {
         self.throttle.throttle(&self.limbo, || _ = self.collect());
     }
 

@@ -74,7 +74,7 @@ impl Keys {
     }
 
     /// Uses the promise of a deleted key for that key, which comes back.
-    pub(crate) fn bring_back(&mut self) {
+    pub(crate) fn reuse_promise(&mut self) {
         (self.left, self.gone) = (self.left + 1, self.gone - 1);
     }
 }

@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
 
     /// Opens the store of a region, after a clean close or a crash. Finishes an interrupted split or batch, and builds
     /// the directories; then keys are served. Counting and the search for free space follow in the background
-    /// ([`engine::Upkeep::step`]).
+    /// ([`engine::Maintenance::step`]).
     ///
     /// # Errors
     /// [`OpenError`] with the damage or mismatch, and its offset.
@@ -134,8 +134,8 @@ impl<M: Medium, D: Dram> RewoHash<M, D> {
         self
     }
 
-    /// Returns the store with background compaction ([`engine::Upkeep::step`]) while it takes more than `above` times
-    /// the bytes of items and table. `None` turns compaction off.
+    /// Returns the store with background compaction ([`engine::Maintenance::step`]) while it takes more than `above`
+    /// times the bytes of items and table. `None` turns compaction off.
     #[must_use]
     pub fn compacting_above(self, above: Option<f64>) -> RewoHash<M, D> {
         RewoHash { compaction: Compaction::above(above), ..self }

@@ -8,9 +8,9 @@ use engine::expectation::REST;
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, EngineStats, Error,
-    ExpiredHook, Expiry, Features, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, Order,
-    Outcome, PackedLookup, PriorState, Progress, Streamed, Tally, ValueBuffer, WantedThreads, WriteResult, may_write,
-    with_space,
+    ExpiredHook, Expiry, Features, KeyChanges, Limits, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound,
+    OnItem, Order, Outcome, PackedLookup, PriorState, Progress, Streamed, ValueBuffer, WantedThreads, WriteResult,
+    may_write, with_space,
 };
 use epoch::Pinned;
 use index::block_hash::Key;
@@ -228,8 +228,8 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
         matches!(*cursor, Cursor::End) || matches!(*cursor, Cursor::Number(number) if has_passed(number))
     }
 
-    fn tally(&self) -> Option<&Tally> {
-        Some(self.writer.tally())
+    fn key_changes(&self) -> Option<&KeyChanges> {
+        Some(self.writer.key_changes())
     }
 
     fn random_cursor(&self, seed: u64) -> Cursor {
@@ -244,7 +244,7 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
                 Box::new(CheckState::begin(self.medium(), self.compaction.pause(), damaged)?)
             }
         };
-        let _background = self.background.keep_away();
+        let _background = self.background.pause_background();
         let step = || state.step(self.writer.keys(), self.writer.space().heap(), check, damaged);
         let is_done = self.medium().once(step);
         check.set_state(Some(state).filter(|_| !is_done));
@@ -252,7 +252,7 @@ impl<M: Medium, D: Dram> Walks for RewoHash<M, D> {
     }
 }
 
-impl<M: Medium, D: Dram> Upkeep for RewoHash<M, D> {
+impl<M: Medium, D: Dram> Maintenance for RewoHash<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         self.background.step(&self.writer, || self.compaction_step())
     }
@@ -273,7 +273,7 @@ impl<M: Medium, D: Dram> Upkeep for RewoHash<M, D> {
         self.writer.expiring().expectation().sleep_time().or(self.background.pre_evicts().then_some(REST))
     }
 
-    fn tidy(&self) -> Progress {
+    fn run_idle_maintenance(&self) -> Progress {
         self.tidy_space(|| {
             self.writer.space().collect(self.medium());
             self.writer.space().has_garbage()

@@ -43,13 +43,13 @@ impl<D: Dram> Space<D> {
     #[inline(always)]
     pub(crate) fn bound_garbage<M: Medium>(&self, medium: &M) {
         if self.limbo.is_over() {
-            self.hold_up(medium);
+            self.slow_down(medium);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn hold_up<M: Medium>(&self, medium: &M) {
+    fn slow_down<M: Medium>(&self, medium: &M) {
         self.throttle.throttle(&self.limbo, || _ = self.collect(medium));
     }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::pin;
 
 #[test]
-fn nothing_is_freed_under_a_pin_and_everything_after_it() {
+fn retired_things_are_freed_after_unpin() {
     let limbo = Limbo::bounded(3 * u64::from(ADVANCE_EVERY));
     let pin = pin();
     for thing in 0..2 * u64::from(ADVANCE_EVERY) {
@@ -58,7 +58,7 @@ fn inbox_items_wait_like_others() {
 
 /// Each waits as if it were retired separately, behind the things in the inbox, and is freed like them.
 #[test]
-fn things_that_are_retired_together_wait_and_are_freed() {
+fn things_retired_together_are_freed() {
     const COUNT: u64 = 3 * ADVANCE_EVERY as u64;
     let limbo = Limbo::bounded(u64::MAX);
     let pin = pin();

@@ -94,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn every_length_up_to_an_extent_is_allocated() {
+fn lengths_up_to_extents_are_allocated() {
     let (memory, heap) = Memory::formatted();
     let mut model = Model::default();
     for len_bytes in (0..300_000).step_by(509) {
@@ -129,7 +129,7 @@ fn region_is_stable_while_sizes_vary() {
 }
 
 #[test]
-fn half_free_chunks_are_used_before_the_region_grows() {
+fn half_free_chunks_are_used_before_growth() {
     for len_bytes in [16, 272, 4_000, 30_000, 250_000] {
         let (memory, heap) = Memory::formatted();
         let reserve = || heap.reserve(&memory, len_bytes, 0).unwrap().publish();
@@ -160,7 +160,7 @@ fn empty_chunks_serve_every_size() {
 
 /// Nothing is in use, so all of it becomes one run again: chunks of lanes, of any class, and cancelled reservations.
 #[test]
-fn an_empty_region_is_gathered_into_one_run() {
+fn empty_region_is_merged_into_one_run() {
     let (memory, heap) = Memory::formatted();
     let mut places: Vec<Place> =
         (0..200u64).map(|i| heap.reserve(&memory, i * 6_007 % 400_000, i as usize % 3).unwrap().publish()).collect();
@@ -223,7 +223,7 @@ fn cancelled_place_is_reused() {
 
 /// Slots that refer to one another, as InK's nodes, stay where they are.
 #[test]
-fn chunk_that_was_not_emptied_is_not_newly_free() {
+fn nonempty_chunk_is_not_newly_free() {
     let (memory, heap) = Memory::formatted();
     let places: Vec<_> = (0..20_000).map(|_| heap.reserve(&memory, 100, 0).unwrap().publish()).collect();
     places.iter().step_by(2).for_each(|place| heap.free(&memory, *place));

@@ -348,7 +348,7 @@ fn explore(model: Model, canary: Option<Canary>, run: fn(&Script), nested_share:
 }
 
 #[test]
-fn every_crash_of_memory_behind_a_cache_is_recovered() {
+fn every_cached_memory_crash_is_recovered() {
     assert_eq!(explore(Model::Line, None, Script::run, NESTED_SHARE), None);
     for run in [Script::run_holes, Script::run_filled, Script::run_gathered] {
         assert_eq!(explore(Model::Line, None, run, NESTED_SHARE_OF_FEW), None);

@@ -20,7 +20,7 @@ fn varied() -> (Memory, Vec<u64>) {
 }
 
 #[test]
-fn any_flipped_bit_of_a_chunk_header_is_refused() {
+fn chunk_header_bit_flips_are_refused() {
     let (memory, headers) = varied();
     for at in headers {
         for bit in 0..64 {

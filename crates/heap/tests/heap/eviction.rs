@@ -55,7 +55,7 @@ impl Filled {
 }
 
 #[test]
-fn chunk_with_few_free_slots_is_taken_while_it_is_in_memory() {
+fn resident_chunk_with_few_slots_is_taken() {
     let mut filled = Filled::new();
     let second = filled.add_to_next_chunk();
     filled.free(0, 4);
@@ -63,7 +63,7 @@ fn chunk_with_few_free_slots_is_taken_while_it_is_in_memory() {
 }
 
 #[test]
-fn chunk_out_of_memory_is_taken_once_half_of_it_is_free() {
+fn evicted_chunk_is_taken_when_half_free() {
     let mut filled = Filled::new();
     filled.add_to_next_chunk();
     filled.evict(0);
@@ -75,7 +75,7 @@ fn chunk_out_of_memory_is_taken_once_half_of_it_is_free() {
 
 /// The list has many chunks that are not worth reading before one that is.
 #[test]
-fn chunk_that_is_wanted_is_found_behind_others() {
+fn wanted_chunk_is_found_behind_others() {
     const COUNT: u64 = 100;
     let mut filled = Filled::new();
     while filled.add_to_next_chunk() < COUNT {}

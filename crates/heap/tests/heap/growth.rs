@@ -24,7 +24,7 @@ fn region_grows_by_steps_and_reopens() {
 /// The background grows by half of the spare space, and never by more than is lacking. If that does not fit, by a
 /// step, or by the least.
 #[test]
-fn the_background_grows_by_more_where_more_is_spare() {
+fn background_growth_scales_with_spare_space() {
     let (memory, heap) = Memory::formatted();
     let grown = |ahead_bytes| {
         let before_bytes = heap.stats().region_bytes;
@@ -69,7 +69,7 @@ fn large_extent_grows_region_to_fit() {
 }
 
 #[test]
-fn where_a_step_does_not_fit_the_least_does() {
+fn growth_falls_back_to_least_step() {
     let (memory, heap) = Memory::formatted();
     memory.set_limit_bytes((4 << 20) + UNIT_BYTES);
     heap.reserve(&memory, (4 << 20) - UNIT_BYTES - 64, 0).unwrap().publish();
@@ -79,7 +79,7 @@ fn where_a_step_does_not_fit_the_least_does() {
 }
 
 #[test]
-fn full_medium_is_an_error_slots_are_reused() {
+fn full_medium_fails_and_slots_are_reused() {
     let (memory, heap) = Memory::formatted();
     memory.set_limit_bytes(8 << 20);
     let mut places = vec![];
@@ -109,7 +109,7 @@ fn full_medium_is_an_error_slots_are_reused() {
 /// A chunk of large slots and chunks of small ones fill the region. Items of a class in between use the slots of the
 /// larger one, and use them again once they are free.
 #[test]
-fn free_slots_of_a_larger_class_serve_a_full_region() {
+fn full_region_uses_larger_classes() {
     let (memory, heap) = Memory::formatted();
     memory.set_limit_bytes((4 << 20) + UNIT_BYTES);
     let mut larger: Vec<_> = (0..2).map(|_| heap.reserve(&memory, 90_000, 0).unwrap().publish()).collect();
@@ -131,7 +131,7 @@ fn free_slots_of_a_larger_class_serve_a_full_region() {
 }
 
 #[test]
-fn an_item_that_no_region_holds_is_too_long() {
+fn oversized_item_is_too_long() {
     let (memory, heap) = Memory::formatted();
     for len_bytes in [1 << 40, u64::MAX] {
         let error = heap.reserve(&memory, len_bytes, 0).err();
@@ -142,7 +142,7 @@ fn an_item_that_no_region_holds_is_too_long() {
 }
 
 #[test]
-fn preparation_ends_with_the_space_it_was_asked_for() {
+fn preparation_ends_with_requested_space() {
     let (memory, heap) = Memory::formatted();
     let mut before_bytes = 0;
     while heap.prepare(&memory, 20 << 20) {
@@ -191,7 +191,7 @@ fn preparation_follows_write_rate() {
 }
 
 #[test]
-fn memory_that_runs_out_is_an_error_and_nothing_is_lost() {
+fn exhausted_memory_fails_without_loss() {
     let memory = Memory::new(0);
     let host = Host::with_bytes(300_000);
     let heap = Heap::format(&memory, EngineNumber::HIKV, &crate::memory::PARAMETERS, host.clone()).unwrap();

@@ -47,7 +47,7 @@ fn formatted_region_opens_as_it_was_made() {
 }
 
 #[test]
-fn an_unfinished_format_is_fresh_and_can_be_done_again() {
+fn unfinished_format_can_be_repeated() {
     let memory = Memory::new(0);
     assert_eq!(Region::probe(&memory), Ok(Found::Fresh));
     let heap = Heap::format(&memory, EngineNumber::HIKV, &PARAMETERS, Host::default()).unwrap();
@@ -78,7 +78,7 @@ fn format_over_abandoned_store_keeps_nothing() {
 }
 
 #[test]
-fn any_flipped_bit_of_one_copy_is_repaired() {
+fn bit_flip_in_one_copy_is_repaired() {
     let (memory, _heap) = Memory::formatted();
     let head = memory.bytes(0, UNIT_BYTES);
     for copy in SUPERBLOCK_COPIES {
@@ -104,7 +104,7 @@ fn reader_uses_good_copy_without_repair() {
 }
 
 #[test]
-fn the_same_bit_flipped_in_both_copies_is_refused() {
+fn bit_flip_in_both_copies_is_refused() {
     let (memory, _heap) = Memory::formatted();
     let [a, b] = SUPERBLOCK_COPIES;
     for bit in 0..SUPERBLOCK_BITS {
@@ -163,7 +163,7 @@ fn region_opens_only_with_its_engine() {
 }
 
 #[test]
-fn an_engine_that_nobody_knows_keeps_its_number() {
+fn unknown_engine_keeps_its_number() {
     let (memory, _heap) = Memory::formatted();
     forge(&memory, 12, &77u32.to_le_bytes());
     assert_eq!(Region::engine(&memory), Ok(EngineNumber(77)));
@@ -193,7 +193,7 @@ fn newer_valid_copy_wins() {
 }
 
 #[test]
-fn foreign_and_truncated_media_are_told_apart() {
+fn foreign_and_truncated_media_are_distinguished() {
     let foreign = Memory::new(1 << 20);
     foreign.set_word(0, 1);
     assert_eq!(open_error(&foreign), HeapError::Foreign);
@@ -205,7 +205,7 @@ fn foreign_and_truncated_media_are_told_apart() {
 }
 
 #[test]
-fn any_flipped_bit_of_a_state_word_is_refused() {
+fn state_word_bit_flips_are_refused() {
     let (memory, _heap) = Memory::formatted();
     for at in [FORMAT_MARK, HIGH_WATER_MARK, GENERATION] {
         for bit in 0..64 {

@@ -103,7 +103,7 @@ fn churn_all(memory: &Memory, heap: &Heap<Host>, claims: &Claims) -> Vec<Place> 
 }
 
 #[test]
-fn threads_that_share_lanes_never_get_the_same_place() {
+fn threads_sharing_lanes_get_distinct_places() {
     let (memory, heap) = Memory::formatted();
     for place in churn_all(&memory, &heap, &Claims::new()) {
         heap.free(&memory, place);

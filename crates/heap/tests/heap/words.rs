@@ -54,7 +54,7 @@ fn word_that_was_set_is_set() {
 
 /// Copies of the superblock are stored one after the other, even by two calls: one of them is always intact.
 #[test]
-fn whichever_copy_is_being_stored_the_other_is_durable() {
+fn other_copy_is_durable_during_store() {
     let (sim, heap) = formatted(Model::Line);
     let crashes = at_steps(&sim, images, || {
         heap.region().set_features(&sim, FEATURE_EXPIRY);

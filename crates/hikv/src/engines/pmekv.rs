@@ -30,8 +30,8 @@ pub(super) fn open<M: Medium>(
     progress: &Progress<'_>,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let indexing = |done, total| progress(OpenProgress::Indexing { done, total });
-    let is_past = options.tuning.past_damage && options.read_only;
-    let open = if is_past { Pmekv::open_past_damage } else { Pmekv::open_with_progress };
+    let is_past = options.tuning.skip_damaged && options.read_only;
+    let open = if is_past { Pmekv::open_skipping_damage } else { Pmekv::open_with_progress };
     Ok(set_up(open(medium, HostDram, engine_pmekv::Options::default(), &indexing)?, options))
 }
 

@@ -53,7 +53,7 @@ pub struct Tuning {
     pub(crate) read_cache_threads: usize,
     pub(crate) pre_evict: bool,
     pub(crate) tree_order: Option<usize>,
-    pub(crate) past_damage: bool,
+    pub(crate) skip_damaged: bool,
 }
 
 impl Default for Tuning {
@@ -70,7 +70,7 @@ impl Default for Tuning {
             read_cache_threads: 0,
             pre_evict: false,
             tree_order: None,
-            past_damage: false,
+            skip_damaged: false,
         }
     }
 }
@@ -150,7 +150,7 @@ impl Tuning {
     /// Opens a read-only store despite damaged items (default: no), for engines that read all items at open (PMEKV).
     /// Damaged items are then absent, and [`crate::ReadView::for_each_skipping_damage`] reports them. Without it, such
     /// a store does not open.
-    pub fn skip_damaged(self, past_damage: bool) -> Tuning {
-        Tuning { past_damage, ..self }
+    pub fn skip_damaged(self, skip_damaged: bool) -> Tuning {
+        Tuning { skip_damaged, ..self }
     }
 }

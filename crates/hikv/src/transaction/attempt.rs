@@ -185,7 +185,7 @@ impl<'s> Attempt<'s> {
         let writes = with_changes && parts.iter().any(Part::has_changes);
         let has_ranges = parts.iter().any(Part::has_ranges);
         // No thread writes to a store that was opened for reading.
-        if !writes && (self.store.inner().is_read_only || !has_ranges && self.were_together(&parts)?) {
+        if !writes && (self.store.inner().is_read_only || !has_ranges && self.are_consistent(&parts)?) {
             return Ok(());
         }
         let written = match &self.holder {
@@ -288,7 +288,7 @@ impl<'s> Attempt<'s> {
     }
 
     /// Returns true if all keys that were read had these values at one moment. False says nothing.
-    fn were_together(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
+    fn are_consistent(&self, parts: &[Part<'_>]) -> Result<bool, Error> {
         let points = || parts.iter().flat_map(Part::points);
         if points().count() <= 1 {
             return Ok(true);
@@ -366,14 +366,14 @@ mod tests {
 
     /// Of a tree that is swapped and swapped back, reads may see both trees by turns, and so may those that look again.
     #[test]
-    fn trees_that_come_back_are_judged_under_locks() {
+    fn recreated_trees_are_validated_under_locks() {
         for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
             let dir = tempfile::tempdir().unwrap();
             let store = Options::new().engine(engine).background(false).open(dir.path()).unwrap();
             let (tree, value) = (store.tree("tree").unwrap(), [7; 100]);
             store.tree("other").unwrap();
             tree.multi_put([("one", value), ("two", value)]).unwrap();
-            let were_together = |swap_count| {
+            let are_consistent = |swap_count| {
                 let attempt = Rc::new(Attempt::begin(&store, 1, false).unwrap());
                 let tx = TxTree::of(Rc::clone(&attempt)).tree(&tree).unwrap();
                 assert!(tx.contains("one").unwrap());
@@ -381,16 +381,16 @@ mod tests {
                 assert!(tx.contains("two").unwrap());
                 attempt.commit().unwrap();
                 let parts = attempt.parts.borrow();
-                attempt.were_together(&parts).unwrap()
+                attempt.are_consistent(&parts).unwrap()
             };
             // Other tests of this process start epochs, so an attempt may be old.
-            assert_eq!((0..100).any(|_| were_together(0)), store.features().distinct_versions, "{engine}");
-            assert!(!(0..100).any(|_| were_together(2)), "{engine}");
+            assert_eq!((0..100).any(|_| are_consistent(0)), store.features().distinct_versions, "{engine}");
+            assert!(!(0..100).any(|_| are_consistent(2)), "{engine}");
         }
     }
 
     #[test]
-    fn row_that_expires_before_the_batch_is_a_conflict() {
+    fn row_expired_before_batch_is_a_conflict() {
         for engine in [EngineKind::HiKv, EngineKind::Ink, EngineKind::Pmekv] {
             let written = commit_late(engine, true);
             assert!(matches!(written, Err(Error::ConditionFailed { .. })), "{engine}: {written:?}");

@@ -54,8 +54,8 @@ impl Trees {
             return Ok(false);
         }
         let _reclaims_nothing = self.reclaimer.pause();
-        let Some(tally) = engine.tally() else { return Ok(false) };
-        let _reaps_nothing = tally.pause();
+        let Some(key_changes) = engine.key_changes() else { return Ok(false) };
+        let _reaps_nothing = key_changes.pause();
         self.counts.count_part(|cursor, each| engine.walk_stored(cursor, each))?;
         Ok(true)
     }

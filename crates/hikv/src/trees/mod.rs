@@ -67,9 +67,9 @@ impl Trees {
     pub(crate) fn of(engine: &Arc<dyn Engine>, guard: Option<&ForkGuard>) -> Result<Trees, Error> {
         let catalog = Catalog::of(&**engine);
         let counts = Arc::new(Counts::default());
-        if let Some(tally) = engine.tally() {
+        if let Some(key_changes) = engine.key_changes() {
             let (counts, engine) = (Arc::clone(&counts), Arc::downgrade(engine));
-            tally.set(Box::new(move |stored, by| {
+            key_changes.set(Box::new(move |stored, by| {
                 let has_passed = |place: &_| engine.upgrade().is_some_and(|engine| engine.has_passed(place, stored));
                 counts.note(stored, by, has_passed);
             }));

@@ -132,7 +132,7 @@ fn change_comes_before_order() {
 }
 
 #[test]
-fn changes_while_the_order_is_loaded_are_in_it() {
+fn order_includes_changes_made_during_load() {
     let _turn = alone();
     let dir = closed(true);
     for round in 0..8u8 {

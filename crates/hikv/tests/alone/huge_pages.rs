@@ -42,7 +42,7 @@ fn region_bytes(dir: &Path) -> u64 {
 }
 
 #[test]
-fn small_pages_of_a_store_that_is_opened_are_put_together() {
+fn opened_stores_small_pages_are_collapsed() {
     if !is_possible() {
         return print_skipped();
     }

@@ -49,7 +49,7 @@ fn busy_for_a_while() -> (tempfile::TempDir, Store) {
     (dir, store)
 }
 
-fn come_to_rest() {
+fn quiesce() {
     let start = Instant::now();
     while turns_in_a_window() > 0 {
         assert!(start.elapsed() < DEADLINE, "the background threads do not come to rest: {:?}", turns());
@@ -60,7 +60,7 @@ fn come_to_rest() {
 fn an_idle_store_takes_no_processor_time() {
     let _turn = alone();
     let (_dir, store) = busy_for_a_while();
-    come_to_rest();
+    quiesce();
     assert_eq!(store.stats().awake_worker_count, 0);
     let read = || {
         let ordered = store.ordered().unwrap();
@@ -73,6 +73,6 @@ fn an_idle_store_takes_no_processor_time() {
     assert_eq!(turns_while(read), 0, "there are no writes, and a background thread runs");
     // One thread sleeps until that time.
     store.put_with("late", "value", PutOptions::new().ttl(Duration::from_secs(3600))).unwrap();
-    come_to_rest();
+    quiesce();
     drop(store);
 }

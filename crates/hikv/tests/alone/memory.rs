@@ -115,7 +115,7 @@ fn disk() -> TempDir {
 }
 
 #[test]
-fn every_engine_serves_a_store_larger_than_its_memory() {
+fn engines_serve_stores_larger_than_memory() {
     let _alone = alone();
     for engine in ENGINES {
         let dir = disk();
@@ -142,7 +142,7 @@ fn every_engine_serves_a_store_larger_than_its_memory() {
 
 /// With the index in memory, a get reads the pages of its item that are not, and nothing else.
 #[test]
-fn uniform_gets_read_no_page_of_the_index() {
+fn uniform_gets_read_no_index_page() {
     const COUNT: usize = 400_000;
     const ITEM_BYTES: f64 = 288.0;
     /// The probability that an item is in two pages; it begins at a multiple of 32 bytes.
@@ -193,7 +193,7 @@ fn storage_in_memory_has_no_limit() {
 
 /// The error names the option; a batch of the largest size that fits is written.
 #[test]
-fn batch_larger_than_half_of_the_memory_is_refused() {
+fn batch_above_half_memory_is_refused() {
     const OP_COUNT: usize = 64;
     let _alone = alone();
     for engine in ENGINES {

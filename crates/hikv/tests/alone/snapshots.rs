@@ -149,7 +149,7 @@ fn kept_versions_are_freed() {
 }
 
 #[test]
-fn value_read_during_snapshot_is_not_in_it() {
+fn value_read_during_snapshot_is_excluded() {
     let _turn = alone();
     struct Source<'a>(&'a Store, Option<Snapshot>);
     impl std::io::Read for Source<'_> {

@@ -28,7 +28,7 @@ fn is_met(store: &Store, version: hikv::Version) -> bool {
 }
 
 /// Writes the read value and the forged one in random turns, until the read value was often in its old place.
-fn is_told_apart(kind: EngineKind, value: &[u8]) {
+fn is_distinguished(kind: EngineKind, value: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
     let store =
         Options::new().engine(kind).background(false).durability(Durability::Buffered).open(dir.path()).unwrap();
@@ -60,7 +60,7 @@ fn is_told_apart(kind: EngineKind, value: &[u8]) {
 fn forged_value_has_another_version() {
     let _alone = alone();
     for &kind in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy") {
-        is_told_apart(kind, &[7; 100]);
+        is_distinguished(kind, &[7; 100]);
     }
 }
 
@@ -107,7 +107,7 @@ fn reuse_is_a_conflict(kind: EngineKind, value: &[u8], cache_bytes: u64) {
 }
 
 #[test]
-fn forged_value_in_the_place_is_a_conflict() {
+fn forged_value_in_place_is_a_conflict() {
     let _alone = alone();
     for kind in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Pmekv] {
         reuse_is_a_conflict(kind, &[7; 100], 0);

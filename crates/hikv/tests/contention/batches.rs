@@ -200,7 +200,7 @@ fn two_keys_change_together() {
 }
 
 #[test]
-fn two_keys_change_together_while_the_store_is_cleared() {
+fn batches_are_atomic_during_clears() {
     pairs_agree(&options(), 5_000, true);
 }
 
@@ -210,7 +210,7 @@ fn batches_are_kept_in_order() {
 }
 
 #[test]
-fn keys_of_a_batch_appear_together_while_segments_split() {
+fn batches_are_atomic_during_splits() {
     groups_are_whole(&options().tuning(|tuning| tuning.partition_count(1)), 400);
     groups_are_whole(&slow(), 400);
 }

@@ -71,12 +71,12 @@ fn keys_are_registers_while_items_are_moved() {
 }
 
 #[test]
-fn cached_keys_are_registers_while_items_are_moved() {
+fn cached_keys_are_registers_during_compaction() {
     judge(&Options::new().tuning(|tuning| tuning.partition_count(1)).read_cache_bytes(1 << 20), &MANY_KEYS, false);
 }
 
 #[test]
-fn keys_in_order_are_registers_while_items_are_moved() {
+fn ordered_keys_are_registers_during_compaction() {
     judge(&Options::new(), &MANY_KEYS, true);
     judge(&Options::new(), &Contention { key_count: 500, scans: true, ..MANY_KEYS }, true);
 }
@@ -112,7 +112,7 @@ fn assert_scan(store: &Store) {
 }
 
 #[test]
-fn scans_show_what_stays_once_while_it_is_moved() {
+fn scans_return_moved_items_once() {
     let placed = Placed::open(&Options::new());
     let store = &placed.store;
     for key in 0..STAYING_COUNT {

@@ -80,7 +80,7 @@ fn few_keys_are_registers() {
 }
 
 #[test]
-fn keys_are_registers_while_the_store_is_cleared() {
+fn keys_are_registers_during_clears() {
     judge(&options(), &CLEARED);
     judge(&slow(), &CLEARED);
 }
@@ -98,7 +98,7 @@ fn keys_are_registers_while_segments_split() {
 }
 
 #[test]
-fn keys_are_registers_while_segments_split_and_are_cleared() {
+fn keys_are_registers_during_splits_and_clears() {
     judge(&options(), &MANY_KEYS_CLEARED);
 }
 
@@ -112,7 +112,7 @@ fn keys_are_registers_for_scans_too() {
 }
 
 #[test]
-fn keys_are_registers_for_scans_while_the_store_is_cleared() {
+fn scanned_keys_are_registers_during_clears() {
     judge(&options(), &CLEARED_AND_SCANNED);
     judge(&slow(), &CLEARED_AND_SCANNED);
 }
@@ -146,21 +146,21 @@ fn few_keys_are_registers_for_long() {
 
 #[test]
 #[ignore = "minutes"]
-fn keys_are_registers_that_compare_and_swap_for_long() {
+fn long_histories_of_compare_and_swap() {
     judge_long(&options(), &SWAPPED);
     judge_long(&slow(), &Contention { key_count: 1, ..SWAPPED });
 }
 
 #[test]
 #[ignore = "minutes"]
-fn keys_are_registers_while_the_store_is_cleared_for_long() {
+fn long_histories_during_clears() {
     judge_long(&options(), &CLEARED);
     judge_long(&slow(), &CLEARED);
 }
 
 #[test]
 #[ignore = "minutes"]
-fn keys_are_registers_while_segments_split_for_long() {
+fn long_histories_during_splits() {
     judge_long(&options(), &MANY_KEYS);
     judge_long(&options(), &MANY_KEYS_CLEARED);
 }

@@ -131,7 +131,7 @@ fn dropped_tree_takes_no_key() {
 
 /// Nobody waits for the end of a thread that waits for the own one.
 #[test]
-fn trees_are_created_and_renamed_beside_clears_of_everything() {
+fn trees_are_created_and_renamed_during_clears() {
     let placed = Placed::open(&Options::new());
     let (store, is_over) = (&placed.store, AtomicBool::new(false));
     thread::scope(|scope| {

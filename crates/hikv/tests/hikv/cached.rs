@@ -153,7 +153,7 @@ fn copies_follow_items_that_compaction_moves() {
 }
 
 #[test]
-fn reads_through_copies_tell_what_a_map_does() {
+fn cached_reads_match_a_map() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash] {
         for seed in 0..2 {
             let (dir, clock, mut random) = (tempdir().unwrap(), Clock::manual(1_000), Rng::with_seed(seed));

@@ -64,7 +64,7 @@ fn small() -> Vec<u8> {
 }
 
 #[test]
-fn items_come_back_in_their_order_with_their_expiry() {
+fn dumps_keep_order_and_expiry() {
     for items in [vec![], items()] {
         assert_eq!(read(&written(&items)[..]), (items, Ok(())));
     }
@@ -74,7 +74,7 @@ fn items_come_back_in_their_order_with_their_expiry() {
 }
 
 #[test]
-fn an_input_that_comes_byte_by_byte_is_the_same() {
+fn bytewise_input_loads_the_same() {
     struct Drops<'a>(&'a [u8]);
     impl Read for Drops<'_> {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -86,7 +86,7 @@ fn an_input_that_comes_byte_by_byte_is_the_same() {
 }
 
 #[test]
-fn values_that_are_not_read_are_passed_over() {
+fn unread_values_are_skipped() {
     let bytes = written(&items());
     let mut reader = DumpReader::new(&bytes[..]).unwrap();
     let mut keys = Vec::new();
@@ -123,7 +123,7 @@ fn bit_flip_is_found_after_intact_items() {
 }
 
 #[test]
-fn blocks_that_are_missing_doubled_or_swapped_are_found() {
+fn missing_doubled_or_swapped_blocks_are_found() {
     let many: Vec<Item> = (0..9_000u32).map(|i| (i.to_be_bytes().to_vec(), vec![1; 20], None)).collect();
     let bytes = written(&many);
     let mut blocks = vec![];
@@ -199,7 +199,7 @@ fn foreign_file_is_no_dump() {
 }
 
 #[test]
-fn the_end_of_a_dump_flushes_the_output() {
+fn end_of_dump_flushes_the_output() {
     let mut writer = DumpWriter::new(BufWriter::new(Vec::new()), UUID).unwrap();
     writer.put(b"key", b"value", None).unwrap();
     let out = writer.finish().unwrap();

@@ -55,7 +55,7 @@ fn reported(page: &str, name: &str, column: usize) -> String {
 }
 
 #[test]
-fn the_page_says_what_engines_say_of_themselves() {
+fn page_matches_engine_descriptions() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/engines.md")).unwrap();
     for (column, &engine) in EngineKind::ALL.iter().filter(|kind| kind.name() != "toy").enumerate() {
         let features = offers(engine);
@@ -92,7 +92,7 @@ fn unsupported_operation_changes_nothing() {
 
 /// Options that the engine does not use are refused, whether the engine is named or the store's own.
 #[test]
-fn options_that_an_engine_has_no_use_for_are_refused() {
+fn options_unused_by_engine_are_refused() {
     let dir = tempdir().unwrap();
     let cached = [EngineKind::HiKv, EngineKind::RewoHash];
     let threads = Options::new().read_cache_bytes(1 << 16).tuning(|tuning| tuning.read_cache_threads(1));

@@ -70,7 +70,7 @@ fn key_that_has_expired_is_absent_everywhere() {
 }
 
 #[test]
-fn changes_keep_the_expiry_and_puts_clear_it() {
+fn changes_keep_expiry_and_puts_clear_it() {
     let Timed { store, clock, _dir } = timed();
     store.put_with("number", "1", PutOptions::new().expires(UNIX_EPOCH + 1005 * SECOND)).unwrap();
     assert_eq!(store.ttl("number").unwrap(), Some(Ttl::Left(5 * SECOND)));
@@ -126,7 +126,7 @@ fn sleeping_worker_wakes_for_what_expires() {
 
 /// Only writers reap, at most one step for each put, whatever the callback puts.
 #[test]
-fn callbacks_that_put_expiring_keys_keep_no_writer() {
+fn callbacks_that_put_block_no_writer() {
     const CALL_COUNT_MAX: u64 = 200_000;
     for &engine in EngineKind::ALL {
         let dir = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn callbacks_that_put_expiring_keys_keep_no_writer() {
 
 /// The callback runs in the background, which then closes the store after its running work, and not before.
 #[test]
-fn the_last_handle_may_go_in_a_callback() {
+fn last_handle_may_drop_in_callback() {
     const COUNT: u64 = 100;
     let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(1_000_000));
     // All keys are in one segment, so they are reaped in one step.

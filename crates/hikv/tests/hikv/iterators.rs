@@ -38,7 +38,7 @@ fn iterators_return_each_item_once() {
 }
 
 #[test]
-fn iterator_returns_no_long_value_that_was_deleted_before() {
+fn iterator_omits_deleted_long_values() {
     each_engine(|engine, store, _| {
         let items = items();
         store.multi_put(&items).unwrap();
@@ -53,7 +53,7 @@ fn iterator_returns_no_long_value_that_was_deleted_before() {
 }
 
 #[test]
-fn item_has_the_value_the_version_and_the_expiry_of_one_moment() {
+fn item_fields_are_of_one_moment() {
     each_engine(|engine, store, clock| {
         assert!(store.get_item("key").unwrap().is_none(), "{engine}");
         store.put("key", "value").unwrap();
@@ -102,7 +102,7 @@ fn callbacks_return_the_value_of_break() {
 }
 
 #[test]
-fn range_of_a_store_without_order_names_the_option() {
+fn range_without_order_names_the_option() {
     let dir = tempdir().unwrap();
     let store = Options::new().ordered(false).durability(Durability::Buffered).open(dir.path()).unwrap();
     let error = store.prefix("t").unwrap_err();

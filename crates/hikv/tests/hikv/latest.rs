@@ -241,7 +241,7 @@ fn backup_that_is_being_opened_stays() {
 }
 
 #[test]
-fn an_empty_directory_and_an_earlier_backup_are_taken() {
+fn backup_accepts_empty_directory_or_earlier_backup() {
     let scene = Scene::new();
     fs::create_dir(scene.path("place")).unwrap();
     scene.is_taken(scene.path("place"));

@@ -97,7 +97,7 @@ fn close_reports_what_keeps_store_open() {
 }
 
 #[test]
-fn the_last_of_several_closes_closes_the_store() {
+fn last_close_closes_the_store() {
     let dir = tempdir().unwrap();
     let open = || Options::new().durability(Durability::Buffered).open(dir.path());
     for _ in 0..50 {
@@ -115,7 +115,7 @@ fn the_last_of_several_closes_closes_the_store() {
 
 /// Every write to a store that is open for reading is refused, whether it would change anything or not.
 #[test]
-fn writes_without_effect_are_refused_by_read_only_stores() {
+fn read_only_stores_refuse_ineffective_writes() {
     type Write = fn(&Store) -> Result<(), Error>;
     let writes: [(&str, Write); 9] = [
         ("delete", |store| store.delete("absent").map(drop)),

@@ -30,7 +30,7 @@ fn prefix_ends_at_first_other_key() {
 }
 
 #[test]
-fn ranges_that_can_hold_no_key_hold_none() {
+fn impossible_ranges_are_empty() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     ["a", "b"].iter().for_each(|key| store.put(key, "").unwrap());

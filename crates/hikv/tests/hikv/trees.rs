@@ -251,7 +251,7 @@ fn names_have_limits() {
 }
 
 #[test]
-fn store_without_trees_has_no_flag_and_keys_that_look_marked() {
+fn store_without_trees_has_no_flag() {
     on_each(|options, path| {
         let store = options.open(path).unwrap();
         let marked: Items = (0..0x22).map(|byte| (vec![0xFF, byte, 7], vec![byte])).collect();
@@ -269,7 +269,7 @@ fn store_without_trees_has_no_flag_and_keys_that_look_marked() {
 }
 
 #[test]
-fn batch_of_several_trees_is_one_step_with_conditions() {
+fn conditional_batch_across_trees_is_atomic() {
     on_each(|options, path| {
         let store = options.open(path).unwrap();
         let (a, b) = (store.tree("a").unwrap(), store.tree("b").unwrap());
@@ -335,7 +335,7 @@ fn range_of_a_cleared_tree_ends() {
 }
 
 #[test]
-fn clear_within_a_callback_of_the_tree_is_refused() {
+fn clear_within_tree_callback_is_refused() {
     let dir = tempdir().unwrap();
     let clock = Clock::manual(1);
     let store = options(EngineKind::HiKv).clock(clock).open(dir.path()).unwrap();

@@ -38,7 +38,7 @@ fn assert_sound(store: &Store) {
 }
 
 #[test]
-fn keys_of_dropped_and_cleared_trees_are_deleted() {
+fn dropped_and_cleared_trees_are_emptied() {
     for &engine in ENGINES {
         let dir = tempdir().unwrap();
         let store = options(engine).open(dir.path()).unwrap();
@@ -65,7 +65,7 @@ fn keys_of_dropped_and_cleared_trees_are_deleted() {
 
 /// Some engines always have work while a key expires later.
 #[test]
-fn expiring_key_does_not_keep_trees_from_being_deleted() {
+fn expiring_key_does_not_block_tree_deletion() {
     for &engine in ENGINES {
         let dir = tempdir().unwrap();
         let store = options(engine).open(dir.path()).unwrap();

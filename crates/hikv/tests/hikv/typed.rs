@@ -15,7 +15,7 @@ fn types_of<K: hikv::typed::Key, V: hikv::typed::Value>(store: &Store, name: &'s
 }
 
 #[test]
-fn types_belong_to_the_keys_of_a_tree() {
+fn types_belong_to_tree_keys() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let (ages, names) = (AGES.open(&store).unwrap(), NAMES.open(&store).unwrap());

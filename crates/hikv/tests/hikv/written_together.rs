@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use hikv::{PutOptions, Store, Ttl, WriteBatch};
 
 #[test]
-fn operations_are_carried_out_as_they_were_added() {
+fn operations_run_in_added_order() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     store.multi_put([("gone", "1"), ("other", "2"), ("key", "3")]).unwrap();

@@ -9,7 +9,7 @@ use pmem::{Dram, Level, Medium, MediumError, Offset, Taken, Ticket, Waited};
 use super::crowding::Moves;
 use super::image::{Stored, Words};
 use super::layout::{FILLED_MAX, Meta, bucket};
-use super::lookup::{Beginnings, Spotted};
+use super::lookup::{BucketMatches, SlotMatches};
 use super::segment::Segment;
 use super::slot::{Key, Signer};
 use super::{Slot, broken, canary};
@@ -150,16 +150,16 @@ impl<'a, M: Medium, D: Dram> Buckets<'a, M, D> {
     pub fn lookup(&self, key: Key<'_>) -> LockedLookup {
         let start = self.segment.offset();
         let places = self.numbers.map(|number| bucket(start, number));
-        let seen = Beginnings::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
+        let seen = BucketMatches::of(self.cx.medium, places, key).filter(|_| self.segment.is_alone_at(start));
         let spotted = seen.filter(|seen| seen.metas.iter().all(|meta| meta.filled() <= FILLED_MAX));
-        match spotted.as_ref().map_or(Spotted::Unsure, Beginnings::only) {
-            Spotted::Unsure => LockedLookup::Unsure,
-            Spotted::At(spot) => {
+        match spotted.as_ref().map_or(SlotMatches::Unsure, BucketMatches::only) {
+            SlotMatches::Unsure => LockedLookup::Unsure,
+            SlotMatches::At(spot) => {
                 let slot = spot.slot();
                 let bucket = Bucket { number: self.numbers[spot.choice], at: places[spot.choice] };
                 if key.may_be_in(&slot) { LockedLookup::Entry(At { slot, bucket, i: spot.i }) } else { self.nothing() }
             }
-            Spotted::Nothing => self.nothing(),
+            SlotMatches::Nothing => self.nothing(),
         }
     }
 

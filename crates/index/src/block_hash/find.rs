@@ -10,13 +10,13 @@ use super::read::OptimisticRead;
 use super::slot::Key;
 use super::{BlockHash, Slot};
 use crate::Position;
-use crate::segmented::directory::Led;
+use crate::segmented::directory::DirectoryVersion;
 
 /// The result of a lookup, for a caller that checks later whether it still counts.
 pub struct Candidate<'a, M> {
     read: OptimisticRead<'a, M>,
     lookup: Lookup,
-    led: Led,
+    led: DirectoryVersion,
 }
 
 impl<M: Medium> Candidate<'_, M> {

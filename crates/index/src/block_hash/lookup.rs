@@ -57,7 +57,7 @@ fn hits<M: Medium>(medium: &M, at: Offset, meta: Meta, head: u64) -> u32 {
 }
 
 /// The result of comparing the beginnings of all slots in both buckets.
-pub(super) struct Beginnings<'a, M> {
+pub(super) struct BucketMatches<'a, M> {
     medium: &'a M,
     places: [Offset; 2],
     pub(super) metas: [Meta; 2],
@@ -76,23 +76,23 @@ pub(super) struct Spot<'a, M> {
 }
 
 /// The result of comparing the beginnings of slots.
-pub(super) enum Spotted<'a, M> {
+pub(super) enum SlotMatches<'a, M> {
     At(Spot<'a, M>),
     Nothing,
     Unsure,
 }
 
-impl<'a, M: Medium> Beginnings<'a, M> {
+impl<'a, M: Medium> BucketMatches<'a, M> {
     /// Compares the slots of the buckets at `places`. Returns `None` if the first slot is of a kind that never
     /// holds the key.
     #[inline(always)]
-    pub(super) fn of(medium: &'a M, places: [Offset; 2], key: Key<'_>) -> Option<Beginnings<'a, M>> {
+    pub(super) fn of(medium: &'a M, places: [Offset; 2], key: Key<'_>) -> Option<BucketMatches<'a, M>> {
         let [first, second] = places;
         let metas = [first, second].map(|at| Stored { medium, at }.meta());
         let shape = metas[0].first_shape();
         let head = if is_item(shape) { key.signature } else { Heads::of_small(shape, key.bytes)? };
         let hits = hits(medium, first, metas[0], head) | hits(medium, second, metas[1], head) << SLOT_COUNT;
-        Some(Beginnings { medium, places, metas, shape, hits })
+        Some(BucketMatches { medium, places, metas, shape, hits })
     }
 
     /// Returns true if all slots are of the same kind, so that only a matching slot can hold the key.
@@ -112,12 +112,12 @@ impl<'a, M: Medium> Beginnings<'a, M> {
 
     /// Returns the only slot of the key, or `Unsure` if there may be several.
     #[inline(always)]
-    pub(super) fn only(&self) -> Spotted<'a, M> {
+    pub(super) fn only(&self) -> SlotMatches<'a, M> {
         match self.hits {
-            _ if !self.are_alike() => Spotted::Unsure,
-            0 => Spotted::Nothing,
-            hits if hits.is_power_of_two() => Spotted::At(self.first()),
-            _ => Spotted::Unsure,
+            _ if !self.are_alike() => SlotMatches::Unsure,
+            0 => SlotMatches::Nothing,
+            hits if hits.is_power_of_two() => SlotMatches::At(self.first()),
+            _ => SlotMatches::Unsure,
         }
     }
 }
@@ -141,20 +141,20 @@ impl<M: Medium> Spot<'_, M> {
 impl<'a, M: Medium> OptimisticRead<'a, M> {
     /// Compares both buckets. The result counts if this read is steady afterwards.
     #[inline(always)]
-    pub(super) fn spot(&self, key: Key<'_>) -> Spotted<'a, M> {
-        let Some(places) = self.plain_places() else { return Spotted::Unsure };
+    pub(super) fn spot(&self, key: Key<'_>) -> SlotMatches<'a, M> {
+        let Some(places) = self.plain_places() else { return SlotMatches::Unsure };
         // The second bucket's block is requested before the first one's arrives.
         self.medium.prefetch_line(places[1]);
-        let Some(seen) = Beginnings::of(self.medium, places, key) else { return Spotted::Unsure };
+        let Some(seen) = BucketMatches::of(self.medium, places, key) else { return SlotMatches::Unsure };
         if seen.hits == 0 {
             let is_sure = !seen.metas.iter().any(|meta| meta.is_any_locked()) && seen.are_alike();
-            return if is_sure { Spotted::Nothing } else { Spotted::Unsure };
+            return if is_sure { SlotMatches::Nothing } else { SlotMatches::Unsure };
         }
         let spot = seen.first();
         if !spot.meta.is_locked(spot.i) && is_alike(spot.meta.shape(spot.i), seen.shape) {
-            Spotted::At(spot)
+            SlotMatches::At(spot)
         } else {
-            Spotted::Unsure
+            SlotMatches::Unsure
         }
     }
 
@@ -162,16 +162,16 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
     #[inline(always)]
     pub(super) fn lookup(&self, key: Key<'_>, is_steady: impl Fn() -> bool) -> Lookup {
         match self.spot(key) {
-            Spotted::At(spot) if is_item(spot.meta.shape(spot.i)) => {
+            SlotMatches::At(spot) if is_item(spot.meta.shape(spot.i)) => {
                 let [signature, position] = spot.start();
                 let is_it = signature == key.signature && is_steady();
                 if is_it { Lookup::Item(Position::from_word(position)) } else { Lookup::Unsure }
             }
-            Spotted::At(spot) => {
+            SlotMatches::At(spot) => {
                 let slot = spot.slot();
                 if key.may_be_in(&slot) && is_steady() { Lookup::Whole(slot) } else { Lookup::Unsure }
             }
-            Spotted::Nothing if is_steady() && self.medium.check_lost_ranges().is_ok() => Lookup::Nothing,
+            SlotMatches::Nothing if is_steady() && self.medium.check_lost_ranges().is_ok() => Lookup::Nothing,
             _ => Lookup::Unsure,
         }
     }
@@ -184,8 +184,10 @@ impl<'a, M: Medium> OptimisticRead<'a, M> {
         is_key: &mut impl FnMut(Position) -> Result<bool, E>,
     ) -> Result<Option<Option<Slot>>, E> {
         let slot = match self.spot(key) {
-            Spotted::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
-            Spotted::Nothing if self.is_steady() && self.medium.check_lost_ranges().is_ok() => return Ok(Some(None)),
+            SlotMatches::At(spot) => Some(spot.slot()).filter(|slot| key.may_be_in(slot)),
+            SlotMatches::Nothing if self.is_steady() && self.medium.check_lost_ranges().is_ok() => {
+                return Ok(Some(None));
+            }
             _ => None,
         };
         let Some(slot) = slot.filter(|_| self.is_steady()) else { return Ok(None) };

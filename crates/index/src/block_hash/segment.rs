@@ -48,7 +48,7 @@ impl Link {
 }
 
 impl Segmented for Segment {
-    type Frozen<'a> = Vec<HeldLocks<'a>>;
+    type AllLocks<'a> = Vec<HeldLocks<'a>>;
 
     #[inline(always)]
     fn offset(&self) -> Offset {
@@ -69,7 +69,7 @@ impl Segmented for Segment {
         self.offsets()
     }
 
-    fn lock_all(&self) -> Self::Frozen<'_> {
+    fn lock_all(&self) -> Self::AllLocks<'_> {
         self.locks.lock_in_turn(BUCKET_COUNT)
     }
 

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn small_items_come_back_and_larger_ones_do_not_fit() {
+    fn only_small_items_fit() {
         for key_bytes in 0..=30 {
             for value_bytes in 0..=30 {
                 let (key, value) = (vec![7; key_bytes], vec![9; value_bytes]);

@@ -50,7 +50,7 @@ impl<D: Dram> BPlusTree<D> {
             target.prefetch();
             Some(target)
         };
-        let mut travellers = self.nodes.trunk().descend_together(target_of);
+        let mut travellers = self.nodes.root_word().descend_together(target_of);
         for (number, change) in changes.iter().enumerate() {
             let result = match edit_in_turn(&mut travellers[..=number], change.edit) {
                 Ok(is_sparse) => {

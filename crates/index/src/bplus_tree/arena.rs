@@ -49,7 +49,7 @@ impl Piece {
 pub(super) struct Arena<D: Dram> {
     dram: D,
     cut: Mutex<Cut>,
-    lent_bytes: AtomicU64,
+    allocated_bytes: AtomicU64,
 }
 
 /// The allocated chunks, and their free pieces.
@@ -66,22 +66,22 @@ unsafe impl Send for Cut {}
 
 impl<D: Dram> fmt::Debug for Arena<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arena").field("lent_bytes", &self.lent_bytes).finish_non_exhaustive()
+        f.debug_struct("Arena").field("allocated_bytes", &self.allocated_bytes).finish_non_exhaustive()
     }
 }
 
 impl<D: Dram> Arena<D> {
     pub(super) fn new(dram: D) -> Arena<D> {
-        Arena { dram, cut: Mutex::default(), lent_bytes: AtomicU64::new(0) }
+        Arena { dram, cut: Mutex::default(), allocated_bytes: AtomicU64::new(0) }
     }
 
     /// Returns the number of bytes that the host has allocated.
-    pub(super) fn lent_bytes(&self) -> u64 {
-        self.lent_bytes.load(Ordering::Relaxed)
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes.load(Ordering::Relaxed)
     }
 
     /// Allocates at least `len_bytes`, aligned to a cache line if it is that long.
-    pub(super) fn lend(&self, len_bytes: usize) -> Result<Piece, NoDram> {
+    pub(super) fn allocate(&self, len_bytes: usize) -> Result<Piece, NoDram> {
         let class = class_of(len_bytes);
         let mut cut = self.cut.lock();
         let start = match cut.free[class].pop() {
@@ -116,11 +116,11 @@ impl<D: Dram> Arena<D> {
     /// Allocates a chunk as long as all before it, between the bounds. The unused part of the last chunk becomes
     /// free pieces.
     fn borrow_chunk(&self, cut: &mut Cut, slab_bytes: usize) -> Result<(), NoDram> {
-        let lent_bytes = (self.lent_bytes() as usize).next_power_of_two();
-        let wanted_bytes = lent_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX).max(slab_bytes);
+        let allocated_bytes = (self.allocated_bytes() as usize).next_power_of_two();
+        let wanted_bytes = allocated_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX).max(slab_bytes);
         let layout = Layout::from_size_align(wanted_bytes, wanted_bytes).expect("powers of two are layouts");
         let chunk = self.dram.allocate(layout).ok_or(NoDram { wanted_bytes })?;
-        self.lent_bytes.fetch_add(wanted_bytes as u64, Ordering::Relaxed);
+        self.allocated_bytes.fetch_add(wanted_bytes as u64, Ordering::Relaxed);
         cut.keep_rest();
         cut.chunks.push((chunk, layout));
         cut.uncut_bytes = wanted_bytes;

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Keys;
-use super::descent::Trunk;
+use super::descent::RootWord;
 use super::layout::{Inner, Leaf, UNUSED_HEAD};
 use super::target::{common_bytes, head_of};
 use crate::Position;
@@ -37,7 +37,7 @@ impl Fences<'_> {
 
 /// A check of a tree.
 pub(super) struct Checker<'c, K> {
-    trunk: &'c Trunk,
+    root_word: &'c RootWord,
     keys: &'c K,
     damaged: &'c mut dyn FnMut(TreeDamage),
     /// The leaf to the left of the next one.
@@ -47,10 +47,10 @@ pub(super) struct Checker<'c, K> {
 
 impl<'c, K: Keys> Checker<'c, K> {
     /// Checks a tree of `item_count` items.
-    pub(super) fn check(trunk: &'c Trunk, item_count: u64, keys: &'c K, damaged: &'c mut dyn FnMut(TreeDamage)) {
+    pub(super) fn check(root_word: &'c RootWord, item_count: u64, keys: &'c K, damaged: &'c mut dyn FnMut(TreeDamage)) {
         let _pin = epoch::pin();
-        let mut checker = Checker { trunk, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
-        let root = trunk.root();
+        let mut checker = Checker { root_word, keys, damaged, last_leaf: ptr::null(), item_count: 0 };
+        let root = root_word.root();
         checker.check_node(root.node(), root.height(), Fences { low: None, high: None });
         checker.check_end(item_count);
     }
@@ -65,9 +65,9 @@ impl<'c, K: Keys> Checker<'c, K> {
         if node.is_null() {
             self.expect(false, "a child is missing", None);
         } else if level == 0 {
-            self.check_leaf(self.trunk.leaf(node), fences);
+            self.check_leaf(self.root_word.leaf(node), fences);
         } else {
-            self.check_inner(self.trunk.inner(node), level, fences);
+            self.check_inner(self.root_word.inner(node), level, fences);
         }
     }
 

@@ -97,14 +97,14 @@ const _: () = assert!(align_of::<Leaf>() == 1 << HEIGHT_BITS && align_of::<Inner
 
 /// The tree as readers reach it: the word that names the root.
 #[derive(Debug)]
-pub(super) struct Trunk {
+pub(super) struct RootWord {
     /// See [`Root`].
     root: AtomicPtr<u8>,
 }
 
-impl Trunk {
-    pub(super) fn new(root: Root) -> Trunk {
-        Trunk { root: AtomicPtr::new(root.0) }
+impl RootWord {
+    pub(super) fn new(root: Root) -> RootWord {
+        RootWord { root: AtomicPtr::new(root.0) }
     }
 
     #[inline(always)]
@@ -131,7 +131,7 @@ impl Trunk {
         unsafe { NonNull::new_unchecked(node).cast().as_ref() }
     }
 
-    /// Like [`Trunk::leaf`].
+    /// Like [`RootWord::leaf`].
     #[inline(always)]
     pub(super) fn inner(&self, node: *mut u8) -> &Inner {
         // SAFETY: as above.
@@ -163,7 +163,7 @@ impl Trunk {
         Ok((self.land(near)?, path))
     }
 
-    /// Like [`Trunk::descend`], but does not read the leaf. All lines of the leaf are prefetched together,
+    /// Like [`RootWord::descend`], but does not read the leaf. All lines of the leaf are prefetched together,
     /// because a search reads some lines only after others.
     #[inline(always)]
     pub(super) fn approach<'t, K: Keys>(

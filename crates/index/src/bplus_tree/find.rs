@@ -3,7 +3,7 @@
 use epoch::Pinned;
 use pmem::Dram;
 
-use super::descent::Trunk;
+use super::descent::RootWord;
 use super::found::{Found, PrefetchedLeaf, find_at};
 use super::inner::Seek;
 use super::target::{Stop, Target};
@@ -19,7 +19,7 @@ impl<D: Dram> BPlusTree<D> {
     pub fn find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, K::Error> {
         let _pin = epoch::pin();
         loop {
-            match self.nodes.trunk().try_find(keys, key) {
+            match self.nodes.root_word().try_find(keys, key) {
                 Ok(item) => return Ok(item),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
                 Err(_) => {}
@@ -57,7 +57,7 @@ impl<D: Dram> BPlusTree<D> {
         let mut seek = Seek::At(Target::whole(keys, key));
         PrefetchedLeaf {
             key,
-            near: self.nodes.trunk().approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near),
+            near: self.nodes.root_word().approach(&mut seek, |_, _, _| Ok(())).ok().map(|(near, _)| near),
         }
     }
 
@@ -70,9 +70,9 @@ impl<D: Dram> BPlusTree<D> {
         keys: &K,
         wanted: &[&'k [u8]],
     ) -> [PrefetchedLeaf<'t, 'k>; GROUP_COUNT] {
-        let trunk = self.nodes.trunk();
-        let root = trunk.root();
-        let travellers = trunk.travel_together(root, |number| Some(Target::whole(keys, wanted.get(number)?)));
+        let root_word = self.nodes.root_word();
+        let root = root_word.root();
+        let travellers = root_word.descend_to_leaves(root, |number| Some(Target::whole(keys, wanted.get(number)?)));
         let mut number = 0;
         travellers.map(|traveller| {
             let key = wanted.get(number).copied().unwrap_or_default();
@@ -85,7 +85,7 @@ impl<D: Dram> BPlusTree<D> {
     /// invalid.
     #[inline]
     pub fn likely<K: Keys>(&self, keys: &K, prefetched: &PrefetchedLeaf<'_, '_>) -> Option<Position> {
-        let at = prefetched.land::<K::Error>(self.nodes.trunk()).ok()?;
+        let at = prefetched.land::<K::Error>(self.nodes.root_word()).ok()?;
         at.node.likely(&mut Target::whole(keys, prefetched.key)).ok()?
     }
 
@@ -100,7 +100,7 @@ impl<D: Dram> BPlusTree<D> {
         keys: &K,
         prefetched: &PrefetchedLeaf<'t, 'k>,
     ) -> Result<Found<'t, 'k>, K::Error> {
-        match prefetched.find(self.nodes.trunk(), keys) {
+        match prefetched.find(self.nodes.root_word(), keys) {
             Ok(found) => Ok(found),
             Err(Stop::Failed(ChangeError::Keys(error))) => Err(error),
             Err(_) => self.find_to_change(pinned, keys, prefetched.key),
@@ -115,7 +115,7 @@ impl<D: Dram> BPlusTree<D> {
         keys: &K,
         prefetched: &PrefetchedLeaf<'_, '_>,
     ) -> Option<Option<Position>> {
-        Some(prefetched.find(self.nodes.trunk(), keys).ok()?.item())
+        Some(prefetched.find(self.nodes.root_word(), keys).ok()?.item())
     }
 
     /// Like [`BPlusTree::find`], for a caller that is going to change the key.
@@ -131,7 +131,7 @@ impl<D: Dram> BPlusTree<D> {
     ) -> Result<Found<'t, 'k>, K::Error> {
         loop {
             let mut seek = Seek::At(Target::whole(keys, key));
-            let leaf = self.nodes.trunk().descend(&mut seek, |_, _, _| Ok(()));
+            let leaf = self.nodes.root_word().descend(&mut seek, |_, _, _| Ok(()));
             match leaf.and_then(|(at, _)| find_at(at, &mut Target::whole(keys, key), key)) {
                 Ok(found) => return Ok(found),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
@@ -141,7 +141,7 @@ impl<D: Dram> BPlusTree<D> {
     }
 }
 
-impl Trunk {
+impl RootWord {
     /// Searches once from the root.
     #[inline(always)]
     fn try_find<K: Keys>(&self, keys: &K, key: &[u8]) -> Result<Option<Position>, Stop<K::Error>> {

@@ -1,7 +1,7 @@
 //! Results of searches that are kept for a following change, which then needs no second search if the leaf is
 //! unchanged; and prefetched leaves, for callers that do other work until the lines arrive.
 
-use super::descent::{At, Near, Trunk};
+use super::descent::{At, Near, RootWord};
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::leaf::{Entry, Spot};
 use super::ops::Outcome;
@@ -37,14 +37,14 @@ impl<'t, 'k> PrefetchedLeaf<'t, 'k> {
 
     /// Returns the leaf, if it is still the key's.
     #[inline(always)]
-    pub(super) fn land<E>(&self, trunk: &'t Trunk) -> Result<At<'t, Leaf>, Stop<E>> {
-        trunk.land(self.near.ok_or(Stop::Again)?)
+    pub(super) fn land<E>(&self, root_word: &'t RootWord) -> Result<At<'t, Leaf>, Stop<E>> {
+        root_word.land(self.near.ok_or(Stop::Again)?)
     }
 
     /// Finds the key in the leaf.
     #[inline(always)]
-    pub(super) fn find<K: Keys>(&self, trunk: &'t Trunk, keys: &K) -> Result<Found<'t, 'k>, Stop<K::Error>> {
-        find_at(self.land(trunk)?, &mut Target::whole(keys, self.key), self.key)
+    pub(super) fn find<K: Keys>(&self, root_word: &'t RootWord, keys: &K) -> Result<Found<'t, 'k>, Stop<K::Error>> {
+        find_at(self.land(root_word)?, &mut Target::whole(keys, self.key), self.key)
     }
 }
 

@@ -71,7 +71,7 @@ impl<D: Dram> Memory<D> {
     }
 
     fn unlinked<N: Node>(&self) -> Result<Unlinked<'_, N, D>, NoDram> {
-        Ok(Unlinked { node: self.arena.lend(size_of::<N>())?.start().cast(), arena: &self.arena })
+        Ok(Unlinked { node: self.arena.allocate(size_of::<N>())?.start().cast(), arena: &self.arena })
     }
 
     /// Retires a node that was unlinked and is obsolete.

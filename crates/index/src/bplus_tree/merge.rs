@@ -40,7 +40,7 @@ impl<D: Dram> Nodes<D> {
     pub(super) fn merge_around<K: Keys>(&self, seek: &mut Seek<'_, K>) {
         loop {
             let mut merged = false;
-            let descent = self.trunk().descend(seek, |inner, path, level| {
+            let descent = self.root_word().descend(seek, |inner, path, level| {
                 merged = self.merge_inner(inner, path, level);
                 if merged { Err(Stop::Again) } else { Ok(()) }
             });
@@ -57,7 +57,7 @@ impl<D: Dram> Nodes<D> {
         if at.node.count() > LEAF_COUNT_SPARSE {
             return false;
         }
-        let pair = pair(at.node, path, |node| self.trunk().leaf(node));
+        let pair = pair(at.node, path, |node| self.root_word().leaf(node));
         let Some((pair, locks)) = pair.and_then(|pair| pair.lock(|leaf| &leaf.version, leaves_fit)) else {
             return false;
         };
@@ -79,7 +79,7 @@ impl<D: Dram> Nodes<D> {
         if at.node.count() > SEPARATOR_COUNT_SPARSE {
             return false;
         }
-        let pair = pair(at.node, path, |node| self.trunk().inner(node));
+        let pair = pair(at.node, path, |node| self.root_word().inner(node));
         let Some((pair, locks)) = pair.and_then(|pair| pair.lock(|inner| &inner.version, inners_fit)) else {
             return false;
         };
@@ -95,10 +95,10 @@ impl<D: Dram> Nodes<D> {
     fn unlink<N>(&self, pair: &Pair<'_, N>, locks: PairLocks<'_>, level: usize) {
         let parent = pair.between.inner.node;
         parent.remove(pair.between.index);
-        let is_root = self.trunk().root() == Root::new(ptr::from_ref(parent).cast_mut().cast(), level + 1);
+        let is_root = self.root_word().root() == Root::new(ptr::from_ref(parent).cast_mut().cast(), level + 1);
         let is_obsolete = is_root && parent.count() == 0;
         if is_obsolete {
-            self.trunk().set_root(Root::new(ptr::from_ref(pair.left).cast_mut().cast(), level));
+            self.root_word().set_root(Root::new(ptr::from_ref(pair.left).cast_mut().cast(), level));
         }
         locks.release(is_obsolete);
         self.memory().retire(pair.right);

@@ -26,9 +26,9 @@
 //!   is pinned. So a pointer that was read from a node may be followed once the node's version was checked.
 //!
 //! # Modules
-//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `Trunk`, the word that names
-//! the root; reads need only the trunk. Each module uses only those after it: `apply`, `find` -> `travel`, `found` ->
-//! `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
+//! The tree is its nodes and their number. `Nodes` is the memory of the nodes and the `RootWord`, the word that names
+//! the root; reads need only the root word. Each module uses only those after it: `apply`, `find` -> `travel`, `found`
+//! -> `ops` -> `merge` -> `split` -> `nodes`, `scan`, `check` -> `descent`, `memory` -> `inner`, `leaf` -> `target`,
 //! `separator` -> `arena`, `layout` -> `version`. `bulk` uses `nodes`.
 //!
 //! # Lock order
@@ -127,7 +127,7 @@ impl<D: Dram> BPlusTree<D> {
 
     /// Returns the DRAM that was allocated for the tree.
     pub fn dram_bytes(&self) -> u64 {
-        self.nodes.memory().arena.lent_bytes()
+        self.nodes.memory().arena.allocated_bytes()
     }
 
     /// Frees nodes that no reader can reach any more, and returns true if there were any. It is meant for idle
@@ -139,6 +139,6 @@ impl<D: Dram> BPlusTree<D> {
     /// Reports all damage to `damaged`: wrong order, structure or fences, heads that do not match their keys, and
     /// items whose keys cannot be read. No thread may apply changes during the call.
     pub fn check<K: Keys>(&self, keys: &K, damaged: &mut dyn FnMut(TreeDamage)) {
-        Checker::check(self.nodes.trunk(), self.len(), keys, damaged);
+        Checker::check(self.nodes.root_word(), self.len(), keys, damaged);
     }
 }

@@ -3,19 +3,19 @@
 use pmem::Dram;
 
 use super::NoDram;
-use super::descent::{Root, Trunk};
+use super::descent::{Root, RootWord};
 use super::memory::Memory;
 
 /// The tree, and the memory of its nodes.
 #[derive(Debug)]
 pub(super) struct Nodes<D: Dram> {
-    trunk: Trunk,
+    root_word: RootWord,
     memory: Memory<D>,
 }
 
 impl<D: Dram> Nodes<D> {
     pub(super) fn new(root: Root, memory: Memory<D>) -> Nodes<D> {
-        Nodes { trunk: Trunk::new(root), memory }
+        Nodes { root_word: RootWord::new(root), memory }
     }
 
     /// Creates an empty tree, which is one leaf.
@@ -26,8 +26,8 @@ impl<D: Dram> Nodes<D> {
     }
 
     #[inline(always)]
-    pub(super) fn trunk(&self) -> &Trunk {
-        &self.trunk
+    pub(super) fn root_word(&self) -> &RootWord {
+        &self.root_word
     }
 
     pub(super) fn memory(&self) -> &Memory<D> {
@@ -39,7 +39,7 @@ impl<D: Dram> Nodes<D> {
         let leaf = self.memory.new_leaf()?;
         Ok(move || {
             let _pin = epoch::pin();
-            let old = self.trunk.replace_root(Root::new(leaf.link().cast(), 0));
+            let old = self.root_word.replace_root(Root::new(leaf.link().cast(), 0));
             self.retire_all(old.node(), old.height());
         })
     }
@@ -47,10 +47,10 @@ impl<D: Dram> Nodes<D> {
     /// Retires a node and everything below it. No thread can find or change these nodes any more.
     fn retire_all(&self, node: *mut u8, level: usize) {
         if level == 0 {
-            self.trunk.leaf(node).version.end();
-            return self.memory.retire(self.trunk.leaf(node));
+            self.root_word.leaf(node).version.end();
+            return self.memory.retire(self.root_word.leaf(node));
         }
-        let inner = self.trunk.inner(node);
+        let inner = self.root_word.inner(node);
         inner.version.end();
         let (separators, children) = inner.contents();
         children.into_iter().for_each(|child| self.retire_all(child, level - 1));

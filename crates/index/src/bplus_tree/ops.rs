@@ -48,7 +48,7 @@ impl<D: Dram> Nodes<D> {
     }
 
     fn attempt<K: Keys>(&self, seek: &mut Seek<'_, K>, edit: Edit) -> Result<(), Stop<K::Error>> {
-        let (at, _) = self.trunk().descend(seek, |_, _, _| Ok(()))?;
+        let (at, _) = self.root_word().descend(seek, |_, _, _| Ok(()))?;
         self.edit_at(at, seek, edit)
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use pmem::Dram;
 
-use super::descent::{At, Path, Trunk, prefetch};
+use super::descent::{At, Path, RootWord, prefetch};
 use super::inner::Seek;
 use super::layout::{LEAF_COUNT_MAX, Leaf};
 use super::target::{Stop, Target};
@@ -36,7 +36,7 @@ impl<D: Dram> BPlusTree<D> {
         let _pin = epoch::pin();
         page.is_backward = direction == Direction::Backward;
         loop {
-            match self.nodes.trunk().try_read_page(keys, from, page) {
+            match self.nodes.root_word().try_read_page(keys, from, page) {
                 Ok(()) => return Ok(()),
                 Err(Stop::Failed(ChangeError::Keys(error))) => return Err(error),
                 Err(_) => {}
@@ -50,7 +50,7 @@ impl<D: Dram> BPlusTree<D> {
     pub fn read_leaf(&self, key: &[u8], page: &mut Page) {
         let _pin = epoch::pin();
         page.is_backward = false;
-        while self.nodes.trunk().try_read_leaf(key, page).is_err() {}
+        while self.nodes.root_word().try_read_leaf(key, page).is_err() {}
     }
 
     /// Returns the item of the lowest key.
@@ -80,7 +80,7 @@ impl<D: Dram> BPlusTree<D> {
     }
 }
 
-impl Trunk {
+impl RootWord {
     fn try_read_page<K: Keys>(&self, keys: &K, from: Bound<&[u8]>, page: &mut Page) -> Result<(), Stop<K::Error>> {
         let mut seek = Seek::page(keys, from, page.is_backward);
         let (at, path) = self.descend(&mut seek, |_, _, _| Ok(()))?;

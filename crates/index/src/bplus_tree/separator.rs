@@ -45,7 +45,7 @@ impl Separator {
             return Ok(Separator(ptr::without_provenance_mut(u64::from_le_bytes(word) as usize)));
         }
         let length = u16::try_from(bytes.len()).expect("separators are no longer than keys");
-        let start = arena.lend(LENGTH_BYTES + bytes.len())?.start();
+        let start = arena.allocate(LENGTH_BYTES + bytes.len())?.start();
         // SAFETY: the piece has that length, and no other thread can see it.
         unsafe {
             start.cast::<[u8; LENGTH_BYTES]>().write(length.to_ne_bytes());

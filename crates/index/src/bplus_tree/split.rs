@@ -29,7 +29,7 @@ const OFF_MIDDLE_COUNT_MAX: usize = 3;
 impl<D: Dram> Nodes<D> {
     /// Splits the first full node on the way to the target; its parent is not full.
     pub(super) fn make_space<K: Keys>(&self, seek: &mut Seek<'_, K>) -> Result<(), Stop<K::Error>> {
-        let (leaf, path) = self.trunk().descend(seek, |inner, path, level| {
+        let (leaf, path) = self.root_word().descend(seek, |inner, path, level| {
             if inner.node.count() < SEPARATOR_COUNT_MAX {
                 return Ok(());
             }
@@ -88,7 +88,7 @@ impl<D: Dram> Nodes<D> {
             Link::Parent(step) => step.inner.node.insert(step.index, separator, right),
             Link::Root(root) => {
                 root.node().fill(&[separator], &[ptr::from_ref(left).cast_mut().cast(), right]);
-                self.trunk().set_root(Root::new(root.link().cast(), level + 1));
+                self.root_word().set_root(Root::new(root.link().cast(), level + 1));
             }
         }
     }

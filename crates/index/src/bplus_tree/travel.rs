@@ -2,7 +2,7 @@
 //!
 //! A group descends level by level. Each key prefetches its next node before the other keys take a step.
 
-use super::descent::{At, Near, Root, Trunk, prefetch};
+use super::descent::{At, Near, Root, RootWord, prefetch};
 use super::inner::Seek;
 use super::layout::{HEAD_BYTES, Inner, Leaf, SEPARATOR_COUNT_MAX};
 use super::ops::edit_leaf;
@@ -16,7 +16,7 @@ pub const GROUP_COUNT: usize = 16;
 const INNER_PREFETCHED_BYTES: usize = std::mem::offset_of!(Inner, heads) + SEPARATOR_COUNT_MAX * HEAD_BYTES;
 
 /// One key during its descent.
-pub(super) struct Traveller<'t, 'k, K> {
+pub(super) struct DescendingKey<'t, 'k, K> {
     pub(super) seek: Seek<'k, K>,
     from: Option<At<'t, Inner>>,
     node: *mut u8,
@@ -25,15 +25,15 @@ pub(super) struct Traveller<'t, 'k, K> {
     is_lost: bool,
 }
 
-impl Trunk {
+impl RootWord {
     /// Descends to the leaves of the keys that `target_of` returns for the numbers from 0 on.
     #[inline(always)]
     pub(super) fn descend_together<'t, 'k, K: Keys>(
         &'t self,
         target_of: impl Fn(usize) -> Option<Target<'k, K>>,
-    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
+    ) -> [Option<DescendingKey<'t, 'k, K>>; GROUP_COUNT] {
         let root = self.root();
-        let mut travellers = self.travel_together(root, target_of);
+        let mut travellers = self.descend_to_leaves(root, target_of);
         for traveller in travellers.iter_mut().flatten() {
             traveller.leaf = traveller.land(self, root).ok();
         }
@@ -42,14 +42,14 @@ impl Trunk {
 
     /// The same, up to the leaves, which are prefetched but not read.
     #[inline(always)]
-    pub(super) fn travel_together<'t, 'k, K: Keys>(
+    pub(super) fn descend_to_leaves<'t, 'k, K: Keys>(
         &'t self,
         root: Root,
         target_of: impl Fn(usize) -> Option<Target<'k, K>>,
-    ) -> [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] {
-        let mut travellers: [Option<Traveller<'t, 'k, K>>; GROUP_COUNT] = std::array::from_fn(|number| {
+    ) -> [Option<DescendingKey<'t, 'k, K>>; GROUP_COUNT] {
+        let mut travellers: [Option<DescendingKey<'t, 'k, K>>; GROUP_COUNT] = std::array::from_fn(|number| {
             let seek = Seek::At(target_of(number)?);
-            Some(Traveller { seek, from: None, node: root.node(), leaf: None, is_lost: false })
+            Some(DescendingKey { seek, from: None, node: root.node(), leaf: None, is_lost: false })
         });
         for level in (1..=root.height()).rev() {
             for traveller in travellers.iter_mut().flatten() {
@@ -61,9 +61,9 @@ impl Trunk {
     }
 }
 
-impl<'t, K: Keys> Traveller<'t, '_, K> {
+impl<'t, K: Keys> DescendingKey<'t, '_, K> {
     #[inline(always)]
-    fn step(&mut self, tree: &'t Trunk, root: Root, level: usize) -> Result<(), Stop<K::Error>> {
+    fn step(&mut self, tree: &'t RootWord, root: Root, level: usize) -> Result<(), Stop<K::Error>> {
         self.check()?;
         let inner = tree.inner(self.node);
         let at = tree.arrive(root, self.from, inner, inner.version.try_read())?;
@@ -74,7 +74,7 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
     }
 
     #[inline(always)]
-    fn land(&self, tree: &'t Trunk, root: Root) -> Result<At<'t, Leaf>, Stop<K::Error>> {
+    fn land(&self, tree: &'t RootWord, root: Root) -> Result<At<'t, Leaf>, Stop<K::Error>> {
         self.check()?;
         let leaf = tree.leaf(self.node);
         tree.arrive(root, self.from, leaf, leaf.version.try_read())
@@ -102,7 +102,7 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
     /// That traveller's lock proved that the leaf was unchanged since both had reached it, and its edit moved no
     /// fence.
     #[cold]
-    fn catch_up(&mut self, before: &[Option<Traveller<'t, '_, K>>]) -> bool {
+    fn catch_up(&mut self, before: &[Option<DescendingKey<'t, '_, K>>]) -> bool {
         let Some(mine) = &mut self.leaf else { return false };
         let mut leaves = before.iter().rev().flatten().filter_map(|other| other.leaf);
         let Some(other) = leaves.find(|other| std::ptr::eq(other.node, mine.node)) else { return false };
@@ -124,7 +124,7 @@ impl<'t, K: Keys> Traveller<'t, '_, K> {
 /// that it left.
 #[inline(always)]
 pub(super) fn edit_in_turn<K: Keys>(
-    travellers: &mut [Option<Traveller<'_, '_, K>>],
+    travellers: &mut [Option<DescendingKey<'_, '_, K>>],
     edit: Edit,
 ) -> Result<bool, Stop<K::Error>> {
     let Some((Some(last), before)) = travellers.split_last_mut() else { return Err(Stop::Again) };

@@ -89,13 +89,13 @@ impl Drop for DramWords {
 
 impl Lines<AtomicU64> {
     /// Allocates lines from the host, at least one. Returns `None` if the host does not have that much memory.
-    pub(super) fn lent(count: usize, dram: &Arc<dyn Dram>) -> Option<Lines<AtomicU64>> {
+    pub(super) fn allocated(count: usize, dram: &Arc<dyn Dram>) -> Option<Lines<AtomicU64>> {
         let count = count.max(1);
         let bytes = count.checked_mul(LINE_BYTES)?;
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
         let layout = Layout::from_size_align(bytes, align).ok()?;
-        let lent = DramWords { memory: dram.allocate(layout)?, layout, dram: Arc::clone(dram) };
-        Some(Lines { first: lent.memory.cast(), count, _memory: Memory::DramWords(lent) })
+        let allocated = DramWords { memory: dram.allocate(layout)?, layout, dram: Arc::clone(dram) };
+        Some(Lines { first: allocated.memory.cast(), count, _memory: Memory::DramWords(allocated) })
     }
 }
 

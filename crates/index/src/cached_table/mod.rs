@@ -135,7 +135,8 @@ impl CachedTable<AtomicU64> {
         let copy_line_count = line_count - bucket_count;
         let ring_count = (copy_line_count / RING_LINES_MIN).clamp(1, RING_COUNT_MAX);
         let dram: Arc<dyn Dram> = Arc::new(dram);
-        let lines = |count| Lines::lent(count, &dram).ok_or(HeapError::NoDram { wanted_bytes: limit_bytes as usize });
+        let lines =
+            |count| Lines::allocated(count, &dram).ok_or(HeapError::NoDram { wanted_bytes: limit_bytes as usize });
         Ok(CachedTable::of(lines(bucket_count)?, lines(copy_line_count)?, ring_count, Backoff::relax))
     }
 }

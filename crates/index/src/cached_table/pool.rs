@@ -196,7 +196,7 @@ mod tests {
 
     /// The thread holds the request, and waits for the bucket's lock, when it dies.
     #[test]
-    fn thread_that_dies_leaves_nobody_waiting() {
+    fn dying_thread_leaves_no_waiters() {
         fn dies(backoff: &mut Backoff) {
             assert!(thread::current().name() != Some("hikv-copies"), "meant to");
             backoff.relax();

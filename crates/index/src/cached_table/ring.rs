@@ -140,7 +140,7 @@ impl<W: Word> Filling<'_, W> {
     }
 
     /// Frees the space of the copy that was written last, which no bucket will name.
-    pub(super) fn give_back(self, place: usize) {
+    pub(super) fn deallocate(self, place: usize) {
         self.ring.at.store(place, Relaxed);
     }
 

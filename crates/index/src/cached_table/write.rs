@@ -90,7 +90,7 @@ impl<W: Word> CachedTable<W> {
         let free = if is_there { None } else { old.map(|(i, _)| i).or_else(|| bucket.free_entry()) };
         let Some(i) = free.filter(|_| may(&bucket)) else {
             drop(bucket);
-            filling.give_back(place);
+            filling.deallocate(place);
             return is_there;
         };
         self.evict_for(&bucket, i, old.is_some());

@@ -3,18 +3,27 @@
 
 use std::sync::atomic::Ordering;
 
-use pmem::{Medium, Taken};
+use pmem::{Medium, Taken, Ticket};
 
 use super::batch::Change;
+use super::ops::Published;
 use super::slot::Slot;
 use crate::Position;
 
-/// Deletes an entry, whose word is `now`, by a plain zero that is not flushed. Returns the new word.
+/// Deletes an entry, whose word is `now`, by a plain zero that is not flushed.
 #[cold]
-pub(super) fn store_plain_zero<M: Medium>(medium: &M, slot: Slot, now: Position) -> Position {
+pub(super) fn remove_by_plain_zero<M: Medium>(medium: &M, slot: Slot, now: Position) -> Published {
     let word = now.emptied();
     medium.store(slot.position, word.word(), Ordering::Release);
-    word
+    Published { slot, word, ticket: Some(Ticket(0)), crowded: None }
+}
+
+/// Ends a batch's turn before the batch's word is cleared, instead of after it.
+#[cold]
+pub(super) fn end_turn_first<T>(end_turn: impl FnOnce() -> T, finish: impl FnOnce()) -> T {
+    let ended = end_turn();
+    finish();
+    ended
 }
 
 /// Publishes an entry's position before its signature.

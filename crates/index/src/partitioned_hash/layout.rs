@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn home_and_overflow_cover_pair_and_stash_once() {
+    fn home_and_overflow_cover_each_bucket_once() {
         for signature in [0, 1, 7, u64::MAX, 0x1234_5678_9ABC_DEF0, 0xFFFF_FFFF_8000_0003] {
             let (home, segment) = (Home::of(signature), Offset(SEGMENT_BYTES));
             let ways = [OverflowPath::Bucket, OverflowPath::Partner, OverflowPath::Further]

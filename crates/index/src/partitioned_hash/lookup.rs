@@ -19,7 +19,7 @@ use super::{Context, PartitionedHash};
 use crate::Position;
 use crate::canary;
 use crate::segmented::Segmented;
-use crate::segmented::directory::{Directories, Led};
+use crate::segmented::directory::{Directories, DirectoryVersion};
 use crate::segmented::segments::Segments;
 
 /// The result of a reader's lookup.
@@ -124,7 +124,7 @@ pub struct Candidate {
 /// recent write and a later lookup may miss it, so all results are discarded (`segmented/directory.rs`).
 #[derive(Debug)]
 pub struct Route<'a> {
-    led: Led,
+    led: DirectoryVersion,
     directories: Directories<'a, Segment>,
 }
 

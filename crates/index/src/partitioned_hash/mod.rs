@@ -142,7 +142,7 @@ impl PartitionedHash {
     /// the call.
     pub fn len(&self) -> u64 {
         let _pin = epoch::pin();
-        self.segments.root().tally.sum()
+        self.segments.root().counter.sum()
     }
 
     /// Returns the partition of a signature.
@@ -272,7 +272,7 @@ impl PartitionedHash {
         let _pin = epoch::pin();
         let root = self.segments.root();
         for (segment, words) in root.segments().zip(words.as_chunks().0) {
-            root.tally.add(segment.adopt_count_words(words));
+            root.counter.add(segment.adopt_count_words(words));
         }
     }
 }

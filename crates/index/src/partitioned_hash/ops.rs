@@ -110,10 +110,10 @@ pub struct Bucket<'a, M, D: Dram> {
 #[derive(Debug)]
 #[must_use]
 pub struct Published {
-    slot: Slot,
-    word: Position,
+    pub(super) slot: Slot,
+    pub(super) word: Position,
     /// `None` if the entry is committed together with others.
-    ticket: Option<Ticket>,
+    pub(super) ticket: Option<Ticket>,
     /// The segment, if it should be split because its stash fills up.
     pub crowded: Option<Offset>,
 }
@@ -224,8 +224,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
         mark_unlinked(self.heap, found.position);
         let medium = self.home.medium();
         if medium.breaks(canary::PLAIN_ZERO_DELETE) {
-            let word = broken::store_plain_zero(medium, found.slot, self.home.now(found.slot));
-            return Published { slot: found.slot, word, ticket: Some(Ticket(0)), crowded: None };
+            return broken::remove_by_plain_zero(medium, found.slot, self.home.now(found.slot));
         }
         self.publish((found.slot, found.position), None, found.position.deleted(), -1)
     }
@@ -234,7 +233,7 @@ impl<'a, M: Medium, D: Dram> Bucket<'a, M, D> {
     #[inline(always)]
     fn count(&self, by: i16) {
         self.home.segment().count(self.home.pair(), by);
-        self.segments.root().tally.add(by.into());
+        self.segments.root().counter.add(by.into());
     }
 
     /// Makes everything that the entry relies on durable before the entry. It comes this late so that the

@@ -51,7 +51,7 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Segmented for Segment {
-    type Frozen<'a> = ([Locked<'a>; PAIR_COUNT as usize], Locked<'a>);
+    type AllLocks<'a> = ([Locked<'a>; PAIR_COUNT as usize], Locked<'a>);
 
     #[inline(always)]
     fn offset(&self) -> Offset {
@@ -72,7 +72,7 @@ impl Segmented for Segment {
         std::iter::successors(Some(self.offset), |&segment| chained(medium, segment))
     }
 
-    fn lock_all(&self) -> Self::Frozen<'_> {
+    fn lock_all(&self) -> Self::AllLocks<'_> {
         (self.pairs.each_ref().map(Lock::lock), self.stash.lock())
     }
 

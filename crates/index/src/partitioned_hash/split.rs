@@ -157,7 +157,7 @@ impl Splits {
         }
         let tables = commit_split(cx, segment, partition, halves, reserved?)?;
         let counts = std::array::from_fn(|pair| halves[0].counts[pair] + halves[1].counts[pair]);
-        segments.root().tally.add(more(&segment.counts(), &counts));
+        segments.root().counter.add(more(&segment.counts(), &counts));
         segments.switch(cx, segment, partition, tables, cx.medium.breaks(canary::WRITERS_LED_FIRST));
         self.split_count.fetch_add(1, Ordering::Relaxed);
         self.split_entry_count.fetch_add(entry_count, Ordering::Relaxed);

@@ -51,7 +51,7 @@ impl PartitionedHash {
         let _pin = epoch::pin();
         let _partition = self.segments.lock_partition(cursor.partition);
         let segment = self.segments.at(cursor);
-        self.segments.root().tally.add(sweep(cx, segment, &self.batches, misplaced)?);
+        self.segments.root().counter.add(sweep(cx, segment, &self.batches, misplaced)?);
         Ok(self.segments.past(cursor, segment))
     }
 

@@ -4,7 +4,7 @@
 //! | step | a crash after it leaves |
 //! |---|---|
 //! | 1 freeze: all partitions, all segments | everything |
-//! | 2 an empty segment per partition, of the next generation; ordered | everything, and segments to bury |
+//! | 2 an empty segment per partition, of the next generation; ordered | everything, and segments to mark DEAD |
 //! | 3 the store's generation, one word; committed | nothing: segments of another generation do not count |
 //! | 4 old segments DEAD, a state that readers ignore; ordered | nothing |
 //! | 5 the root is replaced, the locks are released | nothing |
@@ -22,7 +22,7 @@ use pmem::{Dram, Level, Medium, Offset};
 
 use super::directory::{Directory, Retired, Root};
 use super::layout::{Geometry, SegmentHeader, State};
-use super::open::bury;
+use super::open::mark_dead;
 use super::{Context, Garbage, Segmented, Table};
 use crate::canary;
 use crate::shared::Pointer;
@@ -66,7 +66,7 @@ pub(crate) fn clear<M: Medium, D: Dram, S: Segmented>(
     cx.heap.region().set_generation(cx.medium, generation);
     cx.medium.wait(cx.medium.commit(Level::Strongest))?;
     if !cx.medium.breaks(canary::CLEARED_UNBURIED) {
-        old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| bury(cx.medium, offset));
+        old.segments().flat_map(|segment| segment.chain(cx.medium)).for_each(|offset| mark_dead(cx.medium, offset));
         cx.medium.order();
     }
     old.segments().for_each(Segmented::kill);

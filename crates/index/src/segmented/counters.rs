@@ -16,12 +16,12 @@ struct Lane(AtomicI64);
 
 /// The counter.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct LaneCounter {
     lanes: [Lane; LANE_COUNT],
     others: Lane,
 }
 
-impl Tally {
+impl LaneCounter {
     /// Adds `by`, which may be negative.
     #[inline(always)]
     pub(crate) fn add(&self, by: i64) {
@@ -43,21 +43,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_with_a_lane_and_without_are_counted() {
+    fn threads_with_and_without_lanes_count() {
         const THREAD_COUNT: i64 = 2 * LANE_COUNT as i64;
-        let (tally, all_are_there) = (Tally::default(), std::sync::Barrier::new(THREAD_COUNT as usize));
+        let (counter, all_are_there) = (LaneCounter::default(), std::sync::Barrier::new(THREAD_COUNT as usize));
         std::thread::scope(|scope| {
             for _ in 0..THREAD_COUNT {
                 scope.spawn(|| {
                     drop(epoch::pin());
                     all_are_there.wait();
-                    (0..1000).for_each(|_| tally.add(3));
-                    tally.add(-1);
+                    (0..1000).for_each(|_| counter.add(3));
+                    counter.add(-1);
                 });
             }
         });
-        assert_eq!(tally.sum(), THREAD_COUNT as u64 * 2999);
-        tally.add(-3000 * THREAD_COUNT);
-        assert_eq!(tally.sum(), 0);
+        assert_eq!(counter.sum(), THREAD_COUNT as u64 * 2999);
+        counter.add(-3000 * THREAD_COUNT);
+        assert_eq!(counter.sum(), 0);
     }
 }

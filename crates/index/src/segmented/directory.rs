@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pmem::{Dram, Medium, Offset};
 
-use super::counters::Tally;
+use super::counters::LaneCounter;
 use super::layout::Geometry;
 use super::{Context, Cursor, Garbage, Segmented, Table};
 use crate::shared::{Pointer, Word};
@@ -30,7 +30,7 @@ use crate::shared::{Pointer, Word};
 pub(crate) struct Root<S> {
     directories: Box<[Pointer<Directory<S>>]>,
     /// The number of entries in its segments, as far as they were counted.
-    pub(crate) tally: Tally,
+    pub(crate) counter: LaneCounter,
     /// The number of times that readers were directed elsewhere. It is raised after readers and before any writer
     /// is directed there. So a thread that finds the same count as before has seen nothing that was written
     /// elsewhere, and may continue to read in the same place.
@@ -39,7 +39,7 @@ pub(crate) struct Root<S> {
 
 /// The version of the directories that readers use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Led {
+pub(crate) struct DirectoryVersion {
     root: usize,
     count: u64,
 }
@@ -93,7 +93,7 @@ impl<T> Drop for Retired<T> {
 impl<S: Segmented> Root<S> {
     pub(crate) fn new(directories: impl Iterator<Item = Directory<S>>) -> Box<Root<S>> {
         let directories = directories.map(|directory| Pointer::new(Box::into_raw(Box::new(directory)))).collect();
-        Box::new(Root { directories, tally: Tally::default(), led_count: AtomicU64::new(0) })
+        Box::new(Root { directories, counter: LaneCounter::default(), led_count: AtomicU64::new(0) })
     }
 
     #[inline(always)]
@@ -132,8 +132,8 @@ impl<S: Segmented> Root<S> {
 
     /// Returns the version of the directories that readers use now.
     #[inline(always)]
-    pub(crate) fn led(&self) -> Led {
-        Led { root: ptr::from_ref(self).addr(), count: self.led_count.load(Ordering::Acquire) }
+    pub(crate) fn led(&self) -> DirectoryVersion {
+        DirectoryVersion { root: ptr::from_ref(self).addr(), count: self.led_count.load(Ordering::Acquire) }
     }
 
     #[inline(always)]

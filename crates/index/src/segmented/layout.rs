@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_round_trip_and_reject_what_is_no_header() {
+    fn headers_round_trip_and_reject_others() {
         let header = SegmentHeader {
             state: State::Live,
             partition: 255,

@@ -30,7 +30,7 @@ pub use sweep::{Misplacement, Sweep, finish_sweep};
 /// The DRAM table of a segment.
 pub(crate) trait Segmented: Send + Sync + 'static {
     /// All locks of the segment, held.
-    type Frozen<'a>
+    type AllLocks<'a>
     where
         Self: 'a;
 
@@ -47,7 +47,7 @@ pub(crate) trait Segmented: Send + Sync + 'static {
         self.chain(medium).map(|offset| Place { offset, kind: PlaceKind::Segment })
     }
     /// Freezes the segment: takes all its locks, in the order in which threads take them.
-    fn lock_all(&self) -> Self::Frozen<'_>;
+    fn lock_all(&self) -> Self::AllLocks<'_>;
     /// Marks the segment dead. The caller holds all its locks.
     fn kill(&self);
 }

@@ -91,7 +91,7 @@ fn live_header<M: Medium, D: Dram>(
     }
     if generation != cx.heap.region().generation() {
         if cx.medium.is_writable() {
-            bury(cx.medium, offset);
+            mark_dead(cx.medium, offset);
         }
         return Ok(None);
     }
@@ -121,7 +121,7 @@ fn build<S: Segmented>(segments: Vec<Box<S>>, partition: u32, geometry: Geometry
 
 /// Marks a segment DEAD, so that no later generation with the same number takes it for its own. The caller orders
 /// it.
-pub(crate) fn bury<M: Medium>(medium: &M, segment: Offset) {
+pub(crate) fn mark_dead<M: Medium>(medium: &M, segment: Offset) {
     if let Some(dead) = SegmentHeader::dead(medium.load(segment, Ordering::Acquire)) {
         medium.store(segment, dead, Ordering::Release);
         medium.flush(segment.span(8));

@@ -97,7 +97,7 @@ mod tests {
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
     use loom::thread;
-    use word::model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
+    use word::model::{NoRelease, Unchanged, Weakened, Weakening, explore, is_caught};
 
     use super::*;
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn lock_guarded_data_has_one_writer() {
-        explore(2, scene::<AsAsked>);
+        explore(2, scene::<Unchanged>);
     }
 
     #[test]

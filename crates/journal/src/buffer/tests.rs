@@ -4,7 +4,7 @@ use std::thread;
 
 use pmem::{Offset, Persist};
 
-use super::Lack;
+use super::NoSpaceReason;
 use crate::pace::Pace;
 use crate::region::PAGE_BYTES;
 use crate::test_file::TestFile;
@@ -35,10 +35,10 @@ fn appending_writer_is_waited_for() {
 
 /// While a checkpoint runs, writers get no further than its pace. Its end lets them go on, also if it fails.
 #[test]
-fn writers_keep_to_the_pace_of_a_checkpoint() {
+fn checkpoint_paces_writers() {
     let journal = create();
     let log = &journal.journal.log;
-    let is_ahead = || matches!(log.reserve(8), Err(Lack::Pace));
+    let is_ahead = || matches!(log.reserve(8), Err(NoSpaceReason::Pace));
     let space_bytes = log.segments().unused_count() * log.segments().capacity_bytes();
     let pace = Pace::begin(log.segments(), log.appender().appended(), 8);
     assert!(!is_ahead(), "a part of the space is released from the beginning");

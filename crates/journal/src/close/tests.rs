@@ -143,7 +143,7 @@ fn failure_on_journal_drop_is_logged() {
 }
 
 #[test]
-fn an_error_of_opening_is_about_the_file_that_refused() {
+fn open_error_names_the_failing_file() {
     for is_full in [false, true] {
         for (which, name) in [(Which::Base, "base"), (Which::Log, "log")] {
             for (one, least_count) in [(is_read as fn(&Operation) -> bool, 1), (is_write, 1), (is_sync, 1)] {

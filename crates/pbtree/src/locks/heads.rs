@@ -207,9 +207,9 @@ mod tests {
                 assert!(keys[unclear.end..].iter().all(|separator| *separator > key), "{common} {key:?}");
                 assert!(common > 24 || unclear.len() <= 3, "{common} {key:?}: {unclear:?}");
             }
-            let lent_bytes = table.lent_bytes();
+            let allocated_bytes = table.allocated_bytes();
             table.forget_heads(&lock);
-            assert!(table.lent_bytes() < lent_bytes && lock.heads.load(Ordering::Relaxed).is_null());
+            assert!(table.allocated_bytes() < allocated_bytes && lock.heads.load(Ordering::Relaxed).is_null());
             assert!(table.heads(&lock, keys.len(), |_| Err(Error::WouldWait)).is_none());
             assert!(table.heads(&lock, 0, |_| Err(Error::WouldWait)).is_none());
         }

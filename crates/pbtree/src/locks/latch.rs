@@ -43,7 +43,7 @@ pub(crate) enum Mode {
 
 /// The choice to wait for a lock or to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Patience {
+pub(crate) enum WaitPolicy {
     Wait,
     Try,
 }
@@ -66,10 +66,10 @@ impl<W: Word> Latch<W> {
 
     /// Locks, or returns [`Error::WouldWait`] if the caller does not wait.
     #[inline]
-    pub(super) fn lock(&self, mode: Mode, patience: Patience) -> Result<(), Error> {
+    pub(super) fn lock(&self, mode: Mode, wait_policy: WaitPolicy) -> Result<(), Error> {
         let mut backoff = Backoff::short();
         while !self.try_lock(mode) {
-            if patience == Patience::Try {
+            if wait_policy == WaitPolicy::Try {
                 return Err(Error::WouldWait);
             }
             if mode == Mode::Exclusive {

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use pmem::Ticket;
 
 use crate::Error;
-use crate::locks::latch::{Latch, Mode, Patience};
+use crate::locks::latch::{Latch, Mode, WaitPolicy};
 use crate::locks::tree_lock::HeldTree;
 
 /// A node's lock. All zero: free.
@@ -22,8 +22,8 @@ pub(crate) struct NodeLock {
 impl NodeLock {
     /// Locks.
     #[inline]
-    pub(crate) fn lock(&self, mode: Mode, patience: Patience) -> Result<Held<'_>, Error> {
-        self.latch.lock(mode, patience)?;
+    pub(crate) fn lock(&self, mode: Mode, wait_policy: WaitPolicy) -> Result<Held<'_>, Error> {
+        self.latch.lock(mode, wait_policy)?;
         Ok(Held { lock: self, own: Some(mode), tree: None })
     }
 
@@ -107,7 +107,7 @@ mod tests {
 
     fn try_lock(lock: &NodeLock, mode: Mode) -> Result<Held<'_>, Error> {
         // A weak exchange may fail spuriously.
-        (0..100).map(|_| lock.lock(mode, Patience::Try)).find_map(Result::ok).ok_or(Error::WouldWait)
+        (0..100).map(|_| lock.lock(mode, WaitPolicy::Try)).find_map(Result::ok).ok_or(Error::WouldWait)
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod model;
 mod table;
 mod tree_lock;
 
-pub(crate) use latch::{Mode, Patience};
+pub(crate) use latch::{Mode, WaitPolicy};
 pub(crate) use lock::{Held, NodeLock};
 pub(crate) use table::LockTable;
 pub(crate) use tree_lock::{HeldTree, TreeLock};

@@ -9,7 +9,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use word::Word;
-use word::model::{AsAsked, NoRelease, Weakened, Weakening, explore, is_caught};
+use word::model::{NoRelease, Unchanged, Weakened, Weakening, explore, is_caught};
 
 use super::latch::{Latch, Mode};
 
@@ -37,7 +37,7 @@ impl Weakening for GoesBackBlindly {}
 impl Weakening for LocksOneStripe {}
 impl Weakening for LeavesHeir {}
 
-impl Variant for AsAsked {}
+impl Variant for Unchanged {}
 
 impl Variant for NoRelease {}
 
@@ -225,27 +225,27 @@ fn child_becomes_root<T: Variant>() {
 
 #[test]
 fn tree_lock_guards_an_inner_root() {
-    explore(PREEMPTION_COUNT, root_changed::<AsAsked>);
+    explore(PREEMPTION_COUNT, root_changed::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, root_changed::<LocksOneStripe>));
-    explore(PREEMPTION_COUNT, child_becomes_root::<AsAsked>);
+    explore(PREEMPTION_COUNT, child_becomes_root::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, child_becomes_root::<LeavesHeir>));
 }
 
 #[test]
-fn version_tells_whether_node_was_changed() {
-    explore(PREEMPTION_COUNT, gone_back_to::<AsAsked>);
+fn version_shows_node_changes() {
+    explore(PREEMPTION_COUNT, gone_back_to::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, gone_back_to::<GoesBackBlindly>));
 }
 
 #[test]
 fn locks_exclude_and_publish() {
-    explore(PREEMPTION_COUNT, counted::<AsAsked>);
+    explore(PREEMPTION_COUNT, counted::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, counted::<NoRelease>));
 }
 
 #[test]
 fn coupled_descent_meets_no_freed_node() {
-    explore(PREEMPTION_COUNT, root_replaced::<AsAsked>);
+    explore(PREEMPTION_COUNT, root_replaced::<Unchanged>);
     assert!(is_caught(PREEMPTION_COUNT, root_replaced::<LetsGoEarly>));
     assert!(is_caught(PREEMPTION_COUNT, root_replaced::<ReadsOutside>));
 }

@@ -30,7 +30,7 @@ pub(crate) struct LockTable<D: Dram> {
     /// The binary logarithm of a node's bytes.
     node_shift: u32,
     groups: DramBox<Groups, D>,
-    lent_bytes: AtomicU64,
+    allocated_bytes: AtomicU64,
 }
 
 impl<D: Dram + Clone> LockTable<D> {
@@ -40,22 +40,22 @@ impl<D: Dram + Clone> LockTable<D> {
         let groups = unsafe { DramBox::<Groups, D>::zeroed(dram.clone()) };
         let groups = groups.ok_or(HeapError::NoDram { wanted_bytes: size_of::<Groups>() })?;
         let node_shift = node_bytes.trailing_zeros();
-        Ok(LockTable { dram, node_shift, groups, lent_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
+        Ok(LockTable { dram, node_shift, groups, allocated_bytes: AtomicU64::new(size_of::<Groups>() as u64) })
     }
 }
 
 impl<D: Dram> LockTable<D> {
     /// Returns the bytes that it has allocated.
-    pub(crate) fn lent_bytes(&self) -> u64 {
-        self.lent_bytes.load(Ordering::Relaxed)
+    pub(crate) fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes.load(Ordering::Relaxed)
     }
 
     pub(super) fn lent(&self, bytes: usize) {
-        self.lent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.allocated_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(super) fn given_back(&self, bytes: usize) {
-        self.lent_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+        self.allocated_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
     /// Returns the tree's order.
@@ -80,12 +80,12 @@ impl<D: Dram> LockTable<D> {
     fn part<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         match NonNull::new(part.load(Ordering::Acquire)) {
             Some(there) => Ok(there),
-            None => self.lend(part, layout),
+            None => self.allocate(part, layout),
         }
     }
 
     #[cold]
-    fn lend<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
+    fn allocate<T>(&self, part: &AtomicPtr<T>, layout: Layout) -> Result<NonNull<T>, Error> {
         let no_dram = HeapError::NoDram { wanted_bytes: layout.size() };
         let new = self.dram.allocate(layout).ok_or(no_dram)?;
         let installed =
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_node_has_a_lock_of_its_own() {
+    fn every_node_has_its_own_lock() {
         for node_bytes in [128, 1024, 4096] {
             let table = LockTable::new(SimDram, node_bytes).unwrap();
             let starts = (0..200).map(|i| Offset(UNIT_BYTES + 64 + i * node_bytes));

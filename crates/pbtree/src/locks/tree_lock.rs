@@ -16,7 +16,7 @@ use heap::HeapError;
 use pmem::{Dram, DramBox};
 
 use crate::Error;
-use crate::locks::latch::{Latch, Mode, Patience};
+use crate::locks::latch::{Latch, Mode, WaitPolicy};
 
 /// Locking all of them takes about half a microsecond, once per split.
 const STRIPE_COUNT: usize = 16;
@@ -48,14 +48,14 @@ impl<D: Dram> TreeLock<D> {
 
     /// Locks.
     #[inline]
-    pub(crate) fn lock(&self, mode: Mode, patience: Patience) -> Result<HeldTree<'_>, Error> {
+    pub(crate) fn lock(&self, mode: Mode, wait_policy: WaitPolicy) -> Result<HeldTree<'_>, Error> {
         let stripes = match mode {
             Mode::Shared => slice::from_ref(&self.stripes[own_stripe()]),
             Mode::Exclusive => &self.stripes[..],
         };
         let mut held = HeldTree { stripes: &[], mode };
         for (i, stripe) in stripes.iter().enumerate() {
-            stripe.0.lock(mode, patience)?;
+            stripe.0.lock(mode, wait_policy)?;
             held.stripes = &stripes[..=i];
         }
         Ok(held)
@@ -104,7 +104,7 @@ mod tests {
 
     fn try_lock(lock: &TreeLock<SimDram>, mode: Mode) -> Result<HeldTree<'_>, Error> {
         // A weak exchange may fail spuriously.
-        (0..100).map(|_| lock.lock(mode, Patience::Try)).find_map(Result::ok).ok_or(Error::WouldWait)
+        (0..100).map(|_| lock.lock(mode, WaitPolicy::Try)).find_map(Result::ok).ok_or(Error::WouldWait)
     }
 
     #[test]

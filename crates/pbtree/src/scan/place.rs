@@ -16,7 +16,7 @@ use super::visit::{Visit, ask_for_first};
 use crate::Error;
 use crate::canary;
 use crate::key;
-use crate::locks::{Mode, NodeLock, Patience};
+use crate::locks::{Mode, NodeLock, WaitPolicy};
 use crate::node::Node;
 use crate::nodes::{Reached, Target};
 use crate::read::Reader;
@@ -116,7 +116,7 @@ impl<'t, M: Medium, D: Dram> Scan<'t, M, D> {
             // The scan would return there and never end.
             return Err(Error::out_of_order(parent.node.at));
         }
-        let leaf = self.reader.nodes().reach(parent.node.child(child)?, 0, Mode::Shared, Patience::Wait)?;
+        let leaf = self.reader.nodes().reach(parent.node.child(child)?, 0, Mode::Shared, WaitPolicy::Wait)?;
         let all = 0..leaf.meta.count;
         ask_for_first(self.direction, leaf.node, &all);
         Ok(Some((leaf, all)))
@@ -124,7 +124,7 @@ impl<'t, M: Medium, D: Dram> Scan<'t, M, D> {
 
     /// Locks the node of a spot, if it is unchanged.
     fn again(&self, spot: &Spot<'t, M>) -> Result<Option<Reached<'t, M>>, Error> {
-        let held = spot.lock.lock(Mode::Shared, Patience::Wait)?;
+        let held = spot.lock.lock(Mode::Shared, WaitPolicy::Wait)?;
         if held.version() != spot.version && !self.reader.nodes().medium().breaks(canary::CHANGES_UNSEEN) {
             return Ok(None);
         }
@@ -135,7 +135,7 @@ impl<'t, M: Medium, D: Dram> Scan<'t, M, D> {
     fn first_leaf(&mut self, from: Bound<&[u8]>, page: &mut impl Page) -> Result<Part<'t, M>, Error> {
         (self.has_more, self.next) = (false, None);
         let (nodes, target) = (self.reader.nodes(), target(from, self.direction));
-        let leaf = nodes.descend(target, (0, Mode::Shared), Patience::Wait, |inner, child| {
+        let leaf = nodes.descend(target, (0, Mode::Shared), WaitPolicy::Wait, |inner, child| {
             self.pass(inner, child, page).map(drop)
         })?;
         let within = self.pairs_within(&leaf, from)?;

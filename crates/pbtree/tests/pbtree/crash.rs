@@ -118,7 +118,7 @@ fn met_writes_survive() {
 }
 
 #[test]
-fn every_crash_of_writes_in_place_is_recovered() {
+fn in_place_writes_survive_every_crash() {
     passes::<Crashed<true>>(&[everyday(), swaps()], &settings());
 }
 

@@ -102,7 +102,7 @@ fn batch_ends(tree: &Store) -> bool {
 }
 
 #[test]
-fn everything_ends_where_separators_are_out_of_order() {
+fn unordered_separators_end_every_operation() {
     let whole = image();
     let mut faults = Vec::new();
     for (node, count) in inner_nodes(&Sim::from_image(&whole, Model::Line)) {

@@ -36,7 +36,7 @@ fn something_named_is_free(canary: Option<Canary>) -> bool {
 }
 
 #[test]
-fn nothing_is_free_that_a_crash_might_bring_back() {
+fn nothing_recoverable_is_freed() {
     assert!(!something_named_is_free(None));
     assert!(something_named_is_free(Some(pbtree::canary::FREE_BEFORE_UNLINK)));
 }

@@ -1,6 +1,5 @@
 //! The tree compared with a map, and crashed at every step.
 
-mod breath;
 mod crash;
 mod disorder;
 mod freed;
@@ -12,3 +11,4 @@ mod scans;
 mod stamps;
 mod subject;
 mod sweep;
+mod yields;

@@ -125,7 +125,7 @@ fn deletes_in_full_region_free_space() {
 
 /// Before the sweep separators may only move up, and during a walk they stay.
 #[test]
-fn merges_stand_back_for_the_sweep_and_for_walks() {
+fn merges_wait_for_sweeps_and_walks() {
     let (sim, tree) = store_of(7, None);
     (0..KEY_COUNT).for_each(|i| delete(&tree, i));
     let (mut looks, merge) = (0, |tree: &Store| tree.merge(0, 1, None, &mut |_| ()).unwrap());
@@ -147,7 +147,7 @@ fn merges_stand_back_for_the_sweep_and_for_walks() {
 /// Writers, readers and walks run alongside a thread that merges without a pause. Each has its own keys and finds
 /// them.
 #[test]
-fn others_read_and_write_beside_merges() {
+fn reads_and_writes_continue_during_merges() {
     engine::relax_by_threads();
     let (_, tree) = store_of(7, None);
     let (tree, is_over, begin) = (&tree, &AtomicBool::new(false), &Barrier::new(4));

@@ -43,7 +43,7 @@ fn costs(store: &Store, keys: impl Iterator<Item = u32>, value_bytes: Option<usi
 }
 
 #[test]
-fn writes_persist_as_often_as_the_crate_says() {
+fn writes_persist_as_often_as_documented() {
     let swaps = store(false);
     let updated = costs(&swaps, (100..200).map(|i| i * 2), Some(256));
     let inserted = costs(&swaps, (0..KEY_COUNT).step_by(7).map(|i| i * 2 + 1), Some(256));

@@ -62,7 +62,7 @@ impl Retire<Sim, SimDram> for Never {
 
 /// The sweep frees everything that it does not find, unless it was marked; readers may still read released places.
 #[test]
-fn the_sweep_is_told_of_what_it_will_not_meet() {
+fn sweep_spares_unlinked_items() {
     for change in [Change::Delete, put(b"another")] {
         let (sim, _) = reopened(None);
         let tree = Tree::open(sim, Options::default(), SimDram, Never).unwrap();

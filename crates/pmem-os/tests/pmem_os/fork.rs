@@ -91,7 +91,7 @@ fn child_cannot_grow_or_unmap_region() {
 }
 
 #[test]
-fn the_child_does_not_release_its_parents_lock() {
+fn child_keeps_the_parents_lock() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("lock");

@@ -191,7 +191,7 @@ fn foreign_file_is_not_used_as_lock() {
 }
 
 #[test]
-fn an_open_file_is_locked_whatever_its_name() {
+fn open_file_is_locked_under_any_name() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let [one, other] = ["one", "other"].map(|name| place.path().join(name));
@@ -227,7 +227,7 @@ fn character_device_is_locked_itself() {
 
 /// Tests the statements about nodes in the module's head, on a separate file system on which devices can be opened.
 #[test]
-fn one_node_of_a_device_is_one_lock_and_two_are_two() {
+fn each_device_node_has_one_lock() {
     let _alone = alone();
     common::on_mount("tmpfs", c"size=64k", |dir| {
         let [node, link, soft, other] = ["node", "link", "soft", "other"].map(|name| dir.join(name));

@@ -71,7 +71,7 @@ fn growth_adds_zeros_and_moves_nothing() {
 }
 
 #[test]
-fn threads_that_grow_at_once_all_get_their_space() {
+fn concurrent_growth_serves_all_threads() {
     let place = tempfile::tempdir().unwrap();
     let medium = Mapped::create(&place.path().join("region"), PAGE, options()).unwrap();
     std::thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn threads_that_grow_at_once_all_get_their_space() {
 }
 
 #[test]
-fn growth_ends_at_the_limit_that_was_asked_for() {
+fn growth_ends_at_the_requested_limit() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("region");
     let medium = Mapped::create(&path, PAGE, MapOptions { reserve_bytes: 1, ..options() }).unwrap();

@@ -20,7 +20,7 @@ impl Probe for Heard {
 }
 
 #[test]
-fn every_way_to_read_is_told_with_its_place() {
+fn every_read_method_is_listed() {
     let place = tempfile::tempdir().unwrap();
     let medium = Mapped::create(&place.path().join("region"), 1 << 20, MapOptions::default()).unwrap();
     let medium = Probed::with_probe(medium, Heard::default());

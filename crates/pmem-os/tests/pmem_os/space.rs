@@ -32,7 +32,7 @@ fn full_tmpfs_is_an_error() {
 }
 
 #[test]
-fn region_that_does_not_fit_leaves_no_file() {
+fn too_large_region_leaves_no_file() {
     on_mount("tmpfs", c"size=2m", |dir| {
         let path = dir.join("region");
         let refused = Mapped::create(&path, 4 * MIB, MapOptions::default()).unwrap_err();
@@ -128,7 +128,7 @@ fn tmpfs_collapses_huge_pages_on_request() {
 
 /// All of the file existed when the first pages were checked.
 #[test]
-fn holes_that_are_made_while_pages_are_put_together_stay() {
+fn holes_made_during_collapse_stay() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");
@@ -148,7 +148,7 @@ fn holes_that_are_made_while_pages_are_put_together_stay() {
 
 /// A file with small pages, such as a copy, gets huge ones when there is time. A page with a hole stays as it is.
 #[test]
-fn small_pages_of_a_file_are_put_together_and_holes_stay() {
+fn collapse_keeps_holes() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");
@@ -174,7 +174,7 @@ fn small_pages_of_a_file_are_put_together_and_holes_stay() {
 }
 
 #[test]
-fn prepared_growth_has_huge_pages_and_shows_none_of_its_space() {
+fn prepared_growth_has_huge_pages() {
     on_mount("tmpfs", c"size=64m,huge=never", |dir| {
         if !collapses() {
             return skipped("this kernel does not put pages of tmpfs together");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_that_equal_are_told_at_their_places() {
+    fn equal_halves_are_found_in_place() {
         let wanted = [1, 2, 0xFFFF_FFFF, 4];
         for hits in 0..256u32 {
             let word = |i: usize| {
@@ -140,7 +140,7 @@ mod tests {
     const TAKE: [Take; 2] = [take_pairs, take_pairs_scalar];
 
     #[test]
-    fn pairs_are_taken_up_to_the_shorter_end() {
+    fn pairs_end_at_the_shorter_input() {
         let from: [[AtomicU64; 2]; 21] =
             core::array::from_fn(|i| [2 * i, 2 * i + 1].map(|word| AtomicU64::new(word as u64)));
         let lengths = [(0, 0), (1, 1), (3, 21), (4, 4), (5, 5), (8, 9), (21, 21), (21, 6)];
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_write_the_parts_and_pad_to_16() {
+    fn both_ways_write_padded_parts() {
         let source: [u8; 700] = core::array::from_fn(|i| i as u8 | 1);
         for cuts in
             [[0, 0], [1, 2], [16, 32], [15, 90], [3, 200], [200, 200], [64, 128], [16, 512], [7, 509], [20, 600]]

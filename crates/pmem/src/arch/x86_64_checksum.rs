@@ -238,7 +238,7 @@ mod tests {
 
     /// Processors with the features for folding run only one of the two in the other tests.
     #[test]
-    fn both_ways_for_four_lines_agree_with_the_definition() {
+    fn four_line_checksums_agree_with_definition() {
         let bytes: [u8; 320] = core::array::from_fn(|i| (i * i + 31 * i) as u8);
         for (start, seed) in (0..64).flat_map(|start| [0, 1, !0, 0x8765_4321].map(|seed| (start, seed))) {
             let piece = &bytes[start..start + 256];

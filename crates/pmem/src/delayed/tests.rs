@@ -139,7 +139,7 @@ fn block_is_evicted_by_others() {
 }
 
 #[test]
-fn written_block_is_held_and_its_lines_cached() {
+fn written_block_and_lines_are_cached() {
     let delays = cached(1 << 20);
     assert_eq!(waits(&delays, || delays.flushed(Offset(256).span(512))), 14);
     assert_eq!(load(&delays, 300, 8), 0);
@@ -185,7 +185,7 @@ fn fences_and_reads_take_their_time() {
 }
 
 #[test]
-fn without_a_cost_of_blocks_none_is_looked_at() {
+fn blocks_without_cost_are_ignored() {
     let latency = Latency { persist_ticks: 600, cache_bytes: u64::MAX, ..Latency::default() };
     let delays = Delays::by_clock(latency, &Host, DrivenClock::default()).unwrap();
     delays.loaded(Offset(0).span(u64::MAX));

@@ -40,7 +40,7 @@ pub trait Medium: Acknowledge + Residency + Space {
     /// threads wait for by [`Backoff`](crate::Backoff). For hosts that do not preempt their threads, such as a
     /// kernel.
     #[inline(always)]
-    fn breathe(&self) {}
+    fn yield_to_scheduler(&self) {}
 
     /// Returns the medium's counts of flushes and fences, if it counts them.
     fn counts(&self) -> Option<Counts> {

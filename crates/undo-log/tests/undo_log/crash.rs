@@ -34,7 +34,7 @@ fn explore(model: Model, canary: Option<Canary>, is_killed: bool) -> (Option<Str
 }
 
 #[test]
-fn every_crash_leaves_each_change_whole_or_undone() {
+fn every_crash_leaves_changes_atomic() {
     for (model, image_count_min) in [(Model::Line, 200), (Model::Span, 60)] {
         let (objection, image_count) = explore(model, None, false);
         assert_eq!(objection, None);

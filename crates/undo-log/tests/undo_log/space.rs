@@ -86,7 +86,7 @@ fn stale_bytes_are_no_run() {
 }
 
 #[test]
-fn logs_that_are_left_as_found_are_caught() {
+fn unchanged_leftover_logs_are_caught() {
     let variant = Some(canary::LOG_LEFT_AS_FOUND);
     assert_eq!((after_a_store_before(variant), after_a_value(variant)), (LANE_COUNT, 1));
 }

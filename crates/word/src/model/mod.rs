@@ -50,9 +50,9 @@ pub trait Weakening: 'static {
 
 /// Changes nothing.
 #[derive(Debug)]
-pub struct AsAsked;
+pub struct Unchanged;
 
-impl Weakening for AsAsked {}
+impl Weakening for Unchanged {}
 
 /// Removes the release from stores that only release.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Weakening for NoRelease {
 }
 
 /// A model's word with all requested orders.
-pub type Modelled = Weakened<AsAsked>;
+pub type Modelled = Weakened<Unchanged>;
 
 /// A model's byte with fewer orders than requested.
 pub type WeakenedByte<W> = Weakened<W, AtomicU8>;

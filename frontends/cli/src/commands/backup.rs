@@ -93,7 +93,7 @@ impl Restore {
 impl Convert {
     pub(super) fn run(self) -> Result<(), Failure> {
         if self.skip_damaged {
-            return self.run_past_damage();
+            return self.run_skipping_damage();
         }
         let options = self.options();
         let convert = |progress: Shown<'_>| options.convert(&self.from, &self.into, progress);
@@ -109,7 +109,7 @@ impl Convert {
         self.memory.options(Options::new().engine(self.engine))
     }
 
-    fn run_past_damage(self) -> Result<(), Failure> {
+    fn run_skipping_damage(self) -> Result<(), Failure> {
         let (options, mut skipped) = (self.options(), Skipped::default());
         let convert = |progress: Shown<'_>| {
             let skip = |damage| skipped.skip(&damage);

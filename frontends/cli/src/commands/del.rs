@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::missing::not_found;
 use crate::durable::Durable;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, print_error};
 use crate::in_tree::InTree;
 use crate::memory::Memory;
 use crate::opening;
@@ -43,7 +43,7 @@ impl Del {
         drop(tree);
         store.close().map_err(Failure::at_path(&self.dir))?;
         let Some(last) = missing.pop() else { return Ok(()) };
-        missing.iter().for_each(|message| complain(message));
+        missing.iter().for_each(|message| print_error(message));
         Err(Failure::Negative(last))
     }
 }

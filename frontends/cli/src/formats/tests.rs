@@ -195,7 +195,7 @@ fn cut_dumps_have_no_other_items() {
 }
 
 #[test]
-fn line_ends_and_blank_lines_do_not_matter() {
+fn line_ends_and_blanks_are_ignored() {
     for (format, text) in [
         (Format::Tsv, "\n\r\na\tb\r\n\nc\td"),
         (Format::Csv, "\n\r\na,b\r\n\nc,d"),

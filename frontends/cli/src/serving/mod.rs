@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_that_are_servers_are_told_from_others() {
+    fn server_holders_are_recognised() {
         assert_eq!(pid_of("process 12 (hikv serve ./data)"), Some(12));
         assert!(is_server("process 12 (/usr/bin/hikv serve ./data)"));
         for other in ["process 12 (hikv load ./data x)", "another process", "process 12 and another, for reading"] {

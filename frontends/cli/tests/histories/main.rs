@@ -89,13 +89,13 @@ fn whole(rounds: Rounds) {
 }
 
 #[test]
-fn transactions_are_there_whole_or_not_at_all() {
+fn transactions_are_atomic_after_crashes() {
     whole(TRANSACTIONS);
     whole(TRANSACTIONS_ON_DISK);
 }
 
 #[test]
-fn scripts_are_there_whole_or_not_at_all() {
+fn scripts_are_atomic_after_crashes() {
     whole(Rounds { asked: Asked::AsScript, ..TRANSACTIONS });
     whole(Rounds { asked: Asked::AsScript, ..TRANSACTIONS_ON_DISK });
 }
@@ -111,7 +111,7 @@ fn transactions_that_are_half_done_are_caught() {
 
 #[test]
 #[ignore = "minutes"]
-fn transactions_are_there_whole_or_not_at_all_for_long() {
+fn transactions_are_atomic_for_long() {
     for seed in 0..LONG {
         whole(Rounds { count: 10, answers_max: 1_500, seed, ..TRANSACTIONS });
         whole(Rounds { count: 6, answers_max: 150, seed, ..TRANSACTIONS_ON_DISK });
@@ -156,7 +156,7 @@ fn collections_are_as_their_clients_know_them() {
 
 #[test]
 #[ignore = "minutes"]
-fn collections_are_as_their_clients_know_them_for_long() {
+fn collections_match_their_clients_for_long() {
     for seed in 0..LONG {
         sound(collections::Rounds { count: 10, answers_max: 6_000, seed, ..COLLECTIONS });
         sound(collections::Rounds { count: 8, answers_max: 500, seed, ..COLLECTIONS_ON_DISK });
@@ -165,7 +165,7 @@ fn collections_are_as_their_clients_know_them_for_long() {
 
 /// Broken variant: a job moves in two commands.
 #[test]
-fn jobs_that_are_moved_by_half_are_caught() {
+fn half_moved_jobs_are_caught() {
     let found = collections::Rounds { is_torn: true, count: 30, ..COLLECTIONS }.judge();
     assert!(found.is_err_and(|found| found.contains("moved by half")), "the judge did not see it");
 }

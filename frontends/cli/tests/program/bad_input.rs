@@ -56,7 +56,7 @@ fn missing_value_file_is_named_first() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_an_error() {
+fn unwritable_output_is_an_error() {
     let place = Place::new();
     place.run("put", &["k", &"v".repeat(100_000)]).succeeded();
     for (command, arguments) in [("get", &["k"][..]), ("dump", &[]), ("stats", &[]), ("check", &[])] {
@@ -68,7 +68,7 @@ fn output_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn wrong_arguments_end_with_2_and_make_nothing() {
+fn wrong_arguments_exit_with_2() {
     let place = Place::new();
     for arguments in [&["k"][..], &["k", "v", "w"], &["k", "v", "--value-file", "f"], &["k", "v", "--such"]] {
         assert_eq!(place.run("put", arguments).0.status.code(), Some(2), "{arguments:?}");

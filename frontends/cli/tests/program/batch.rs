@@ -43,7 +43,7 @@ fn line_that_is_wrong_leaves_nothing_done() {
 }
 
 #[test]
-fn conditions_are_of_the_moment_before_the_batch() {
+fn conditions_precede_the_batch() {
     let place = Place::new();
     place.run("put", &["stock", "7"]).succeeded();
     let sell = b"expect\tstock\t7\nabsent\tsold\nput\tstock\t6\nput\tsold\t1\nabsent\tsold\n";

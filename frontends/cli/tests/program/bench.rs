@@ -51,7 +51,7 @@ fn rebuild_benchmark_uses_own_store() {
 }
 
 #[test]
-fn memory_is_slowed_down_by_persists_reads_and_blocks() {
+fn persists_reads_and_blocks_are_delayed() {
     let place = Place::in_memory();
     let slower = ["--persist-ns", "600", "--read-ns", "60", "--persist-block-ns", "20", "--read-block-ns", "100"];
     let with = |more: &[&'static str]| bench(&place, &[&slower[..], &["--workloads", "get,update"], more].concat());
@@ -82,7 +82,7 @@ fn variants_are_measured_and_are_right() {
 }
 
 #[test]
-fn an_engine_is_refused_what_it_has_not() {
+fn options_unsupported_by_engine_are_refused() {
     let place = Place::in_memory();
     let refused = |options: &[&'static str], what: &[&str]| {
         let ended = bench(&place, options);
@@ -101,7 +101,7 @@ fn an_engine_is_refused_what_it_has_not() {
 }
 
 #[test]
-fn figures_stand_beside_the_loops_own_and_the_machines() {
+fn figures_include_loop_and_machine_baselines() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let options = ["--json", "--records", "300", "--seconds", "0.01", "--workloads", "get,update,delete,ycsb-a"];
     let ended = program().args(["bench", "--dir"]).arg(memory.path()).args(options).output().unwrap();
@@ -203,7 +203,7 @@ fn an_unknown_workload_is_refused() {
 }
 
 #[test]
-fn keys_may_begin_alike_if_enough_is_left() {
+fn shared_prefix_must_leave_distinct_bytes() {
     let place = Place::new();
     let scanned = bench(&place, &["--json", "--workloads", "scan,ycsb-e", "--key-bytes", "40", "--shared-bytes", "24"]);
     assert!(String::from_utf8(scanned.succeeded()).unwrap().contains("\"errors\":0"));

@@ -97,7 +97,7 @@ impl Clocked {
 }
 
 #[test]
-fn set_back_keys_live_as_long_as_they_are_to() {
+fn clock_set_back_keeps_time_to_live() {
     let place = Place::new();
     let Some(mut server) = Clocked::start(&place) else { return };
     assert_eq!(server.ask("SET before v EX 1000"), "+OK");
@@ -124,7 +124,7 @@ fn set_back_keys_live_as_long_as_they_are_to() {
 }
 
 #[test]
-fn set_forward_and_put_right_it_goes_on() {
+fn clock_set_forward_and_corrected_continues() {
     let place = Place::new();
     let Some(mut server) = Clocked::start(&place) else { return };
     assert_eq!(server.ask("SET stays v"), "+OK");

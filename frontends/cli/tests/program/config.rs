@@ -53,7 +53,7 @@ fn server_restarts_from_rewritten_file() {
 }
 
 #[test]
-fn the_command_line_counts_more_than_the_file() {
+fn command_line_overrides_the_file() {
     let place = Place::new();
     let other = place.file("other").display().to_string();
     let text = "port 1\nbind 127.0.0.1\ndurability buffered\n";
@@ -85,7 +85,7 @@ fn wrong_config_prevents_start() {
 }
 
 #[test]
-fn everything_that_is_wrong_in_a_file_is_said_at_once() {
+fn all_file_errors_are_reported_together() {
     let place = Place::new();
     let text = "timeout never\ntcp-backlog 511\nrename-command CONFIG x\nnonsense x\n";
     let ended = Ended(serve(&place, text, &[]).output().unwrap());
@@ -101,7 +101,7 @@ fn everything_that_is_wrong_in_a_file_is_said_at_once() {
 }
 
 #[test]
-fn parameters_of_redis_that_change_nothing_are_named() {
+fn ignored_redis_parameters_are_named() {
     let place = Place::new();
     let text =
         "tcp-backlog 511\ndaemonize no\nhash-max-listpack-entries 512\ndbfilename dump.rdb\nlogfile /var/log/x\n";

@@ -33,7 +33,7 @@ fn nvme(address: &str, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn one_command_offers_a_store_and_another_uses_it() {
+fn device_and_host_commands_share_a_store() {
     let place = Place::new();
     let device = device(&place, "127.0.0.1:0");
     let (addr, banner) = (device.address().to_owned(), device.banner().to_owned());
@@ -149,7 +149,7 @@ fn any_engine_may_stand_behind_a_device() {
 }
 
 #[test]
-fn hosts_of_this_machine_share_memory_with_a_device() {
+fn local_hosts_share_memory_with_device() {
     let place = Place::new();
     let path = place.file("device.socket");
     let socket = path.to_str().unwrap();
@@ -182,7 +182,7 @@ const OTHER_CALLS_MAX: usize = 400;
 
 /// Returns true if a line of strace is an empty poll before a sleep, or a yield between two polls. Their number depends
 /// on the other side's speed, up to a bound (`rings::PollBudget`).
-fn is_look(line: &str) -> bool {
+fn is_poll(line: &str) -> bool {
     line.contains("sched_yield(")
         || line.contains("epoll_wait(") && line.contains(", 0)") && line.trim_end().ends_with("= 0")
 }
@@ -202,7 +202,7 @@ fn calls_of_commands(by_shm: bool) -> Option<usize> {
     (0..ALONE_COUNT).for_each(|_| assert!(client.retrieve("fruit").unwrap().is_some()));
     drop(client);
     device.stop(Signal::TERM);
-    Some(strace.lines().lines().filter(|line| !line.contains(" resumed>") && !is_look(line)).count())
+    Some(strace.lines().lines().filter(|line| !line.contains(" resumed>") && !is_poll(line)).count())
 }
 
 /// At most a wait and a wake per command over shared memory; over TCP a wait, a read and a write.
@@ -217,7 +217,7 @@ fn commands_that_come_alone_take_few_calls() {
 
 /// `--size` limits the store; its file system may have less space.
 #[test]
-fn hosts_learn_of_little_space_in_the_file_system() {
+fn hosts_see_low_file_system_space() {
     Place::on_tmpfs(16, |place| {
         let device = device(place, "127.0.0.1:0");
         let mut client = Client::connect(device.address(), Options::default()).unwrap();

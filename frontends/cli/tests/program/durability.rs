@@ -71,7 +71,7 @@ fn journal_and_its_store_stay_together() {
 }
 
 #[test]
-fn the_journals_figures_and_its_interval_are_shown() {
+fn journal_figures_and_interval_are_shown() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let fields = String::from_utf8(place.run("stats", &["--json"]).succeeded()).unwrap();
@@ -136,7 +136,7 @@ fn durable_set_is_synced_before_its_reply() {
 
 /// A read of a value that is not yet durable, a transaction, and all later replies also wait for the sync.
 #[test]
-fn whatever_tells_of_a_write_follows_its_sync() {
+fn notifications_of_a_write_follow_sync() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     let requests = b"SET traced key\r\nGET traced\r\nMULTI\r\nSET traced other\r\nEXEC\r\nECHO after\r\n";

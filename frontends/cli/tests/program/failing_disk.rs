@@ -91,7 +91,7 @@ fn assert_kept(serving: &Serving) {
 }
 
 #[test]
-fn slow_disk_has_everybody_told() {
+fn slow_disk_answers_all_clients() {
     let place = Place::new();
     let Some((serving, _strace, answers)) = printed_by(&place, SLOW) else { return };
     assert_eq!(answers, REQUESTS.map(|(_, answer)| answer));

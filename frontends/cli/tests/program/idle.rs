@@ -21,7 +21,7 @@ fn resident_bytes(process: u32) -> u64 {
 }
 
 #[test]
-fn ten_thousand_idle_clients_cost_little_and_slow_nobody() {
+fn ten_thousand_idle_clients_cost_little() {
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = CLIENT_COUNT + OTHER_FILE_COUNT;
     if limit.maximum.is_some_and(|maximum| maximum < wanted) {

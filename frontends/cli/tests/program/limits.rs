@@ -190,7 +190,7 @@ fn on_memory() {
 
 /// Values of `--memory` that are no number, or too small, are refused by every command that has the option.
 #[test]
-fn limit_of_memory_that_cannot_be_kept_is_refused() {
+fn impossible_memory_limit_is_refused() {
     let place = filled("buffered");
     let input = place.file("kept.tsv");
     let commands: [(&str, &[&str]); 5] =

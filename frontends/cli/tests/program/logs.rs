@@ -33,7 +33,7 @@ fn log_of(serving: Serving) -> String {
 }
 
 #[test]
-fn the_log_tells_what_happened_and_no_secret() {
+fn log_reports_events_without_secrets() {
     let place = Place::new();
     let password_file = place.store().with_extension("password");
     fs::write(&password_file, PASSWORD).unwrap();
@@ -66,7 +66,7 @@ fn the_log_tells_what_happened_and_no_secret() {
 }
 
 #[test]
-fn the_level_is_chosen_at_start_and_while_it_runs() {
+fn log_level_changes_at_run_time() {
     let place = Place::new();
     let serving = Serving::spawned(command(&place, &["--log-level", "warning"]));
     let shown = b"*2\r\n$8\r\nloglevel\r\n$7\r\nwarning\r\n";

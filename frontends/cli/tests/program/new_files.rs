@@ -89,7 +89,7 @@ fn renamed_count(place: &Place, command: &Command) -> Option<usize> {
 }
 
 #[test]
-fn files_of_a_new_store_are_durable_before_their_names() {
+fn new_stores_files_precede_their_names() {
     let place = Place::new();
     for (level, count) in [("power", 2), ("buffered", 2), ("process", 1)] {
         let put = hikv("put", &place.file(level), &["--durability", level, "k", "v"]);
@@ -99,7 +99,7 @@ fn files_of_a_new_store_are_durable_before_their_names() {
 }
 
 #[test]
-fn files_of_a_copy_are_durable_before_their_names() {
+fn copied_files_precede_their_names() {
     let place = Place::new();
     place.run("put", &["k", "v"]).succeeded();
     for name in ["backup", "restore", "repair"] {

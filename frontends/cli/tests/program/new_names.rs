@@ -53,7 +53,7 @@ fn store_that_is_made_stays() {
 
 /// An existing directory may have been created by a process that died before it synced the directory's name.
 #[test]
-fn the_directory_that_an_interrupted_making_left_is_synced() {
+fn directory_of_interrupted_creation_is_synced() {
     let place = Place::new();
     std::fs::create_dir(place.store()).unwrap();
     let Some((ended, trace)) = traced(&place, &hikv("put", &place.store(), &["k", "v"]), &["trace=fsync"]) else {

@@ -32,7 +32,7 @@ fn answered(socket: &mut TcpStream, answer: &str) {
 }
 
 #[test]
-fn maxclients_is_what_the_limit_on_open_files_allows() {
+fn open_file_limit_bounds_maxclients() {
     let place = Place::new();
     let serve = hikv("serve", &place.store(), &["--addr", "127.0.0.1:0", "--threads", "2"]);
     let mut limited = Command::new("prlimit");

@@ -37,7 +37,7 @@ fn each_command_has_a_page() {
 }
 
 #[test]
-fn the_version_tells_the_format_and_what_it_has() {
+fn version_lists_format_and_features() {
     let (short, long) = (run(&["-V"]), run(&["--version"]));
     assert_eq!(short.lines().count(), 1, "{short}");
     assert!(long.starts_with(&short[..short.len() - 1]), "{long}");

@@ -108,7 +108,7 @@ fn wanted() -> Contents {
 }
 
 #[test]
-fn dump_of_redis_is_loaded_and_written_again() {
+fn redis_dump_round_trips() {
     let (place, again) = (Place::in_memory(), Place::in_memory());
     let file = place.write("dump.rdb", example());
     let ended = place.run("load", &[&file]);
@@ -130,7 +130,7 @@ fn dump_of_redis_is_loaded_and_written_again() {
 }
 
 #[test]
-fn cut_off_and_changed_dumps_are_refused_with_the_offset() {
+fn bad_dumps_are_refused_with_offset() {
     let small = write(&[
         (0, "a", Kind::String, None, vec![Part::String(bytes("1"))]),
         (0, "l", Kind::List, None, vec![Part::Element(bytes("x"))]),
@@ -157,7 +157,7 @@ fn cut_off_and_changed_dumps_are_refused_with_the_offset() {
 }
 
 #[test]
-fn keys_that_cannot_be_stored_are_named_and_skipped_on_request() {
+fn unstorable_keys_are_skipped_on_request() {
     let stream = b"\x00\x00\x00\x00\x00";
     let mut file = FileWriter::new(Vec::new(), &[]).unwrap();
     let string = |file: &mut FileWriter<Vec<u8>>, db: u64, key: &[u8]| {

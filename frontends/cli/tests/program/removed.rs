@@ -63,7 +63,7 @@ fn removed_journals_acknowledge_nothing() {
 /// the region longer, which must not hide that its file was truncated. Health and errors give the reason, also if no
 /// write comes as far as a sync.
 #[test]
-fn each_file_that_is_removed_or_truncated_ends_acknowledgements() {
+fn lost_files_end_acknowledgements() {
     let new_size = "z".repeat(100);
     for (file, value) in [("store.hikv", "1"), ("store.hikv", &new_size), ("journal.hikv", "1")] {
         for length in [None, Some(0), Some(8192)] {

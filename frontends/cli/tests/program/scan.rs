@@ -17,7 +17,7 @@ fn scanned(place: &Place, options: &[&str]) -> String {
 }
 
 #[test]
-fn items_come_in_the_order_of_their_keys() {
+fn items_come_in_key_order() {
     let place = filled();
     let all = "a\t1\nb/1\t31\nb/2\t32\nb/3\t33\nc\t4\n\\xff\\t\t\\n\\xfe\n";
     assert_eq!(scanned(&place, &[]), all);
@@ -45,7 +45,7 @@ fn dump_selects_prefix_ends_and_limit() {
 }
 
 #[test]
-fn items_are_written_as_dump_does_or_as_they_are() {
+fn items_print_escaped_or_raw() {
     let place = filled();
     let last = ["--reverse", "--limit", "1", "--format"];
     let written = |format| place.run("scan", &[&last[..], &[format]].concat()).succeeded();

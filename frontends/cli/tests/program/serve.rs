@@ -93,7 +93,7 @@ impl Drop for Serving {
 }
 
 #[test]
-fn the_banner_says_what_is_served_where_and_how_durably() {
+fn banner_names_store_address_and_durability() {
     let place = Place::new();
     place.run_with_input("load", &["-"], b"a\t1\nb\t2\n").succeeded();
     let serving = Serving::start(&place);
@@ -180,7 +180,7 @@ fn password_server_is_named_not_asked() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_is_named() {
+fn unavailable_address_is_named() {
     let place = Place::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
@@ -190,7 +190,7 @@ fn an_address_that_cannot_be_had_is_named() {
 }
 
 #[test]
-fn an_option_that_cannot_be_makes_no_store() {
+fn invalid_option_creates_no_store() {
     let place = Place::new();
     let (gone, bad) = (place.file("gone"), place.write("bad.acl", "user ada +nothing\n"));
     let [gone, bad] = [&gone, &bad].map(|path| path.to_str().unwrap());
@@ -234,7 +234,7 @@ fn split_option_counts_loops_and_store_threads() {
 }
 
 #[test]
-fn hangup_ends_nobody() {
+fn hangup_ends_no_process() {
     let place = Place::new();
     let mut serving = Serving::start(&place);
     kill_process(Pid::from_child(&serving.child), Signal::HUP).unwrap();

@@ -161,9 +161,9 @@ fn cut_after(count: u64, disk: &Disk<'_>, serving: &Serving, first: u64) -> Opti
 /// Writes; after `count` acknowledged writes calls `stop`, then kills the server. Returns the number of acknowledged
 /// writes, and the result of `stop`.
 fn write_until<R>(count: u64, serving: &Serving, first: u64, stop: impl FnOnce() -> R) -> (u64, R) {
-    let (tell, acknowledged) = channel();
+    let (notify, acknowledged) = channel();
     thread::scope(|scope| {
-        scope.spawn(move || write_until_refused(serving.address(), first, &tell));
+        scope.spawn(move || write_until_refused(serving.address(), first, &notify));
         let before = acknowledged.iter().take(count as usize).count();
         let stopped = stop();
         // A server without its disk never replies: killing it ends the writer.
@@ -265,10 +265,10 @@ fn sync_that_succeeds_survives() {
             let path = disk.place.file("disk").join("file");
             let file = OsFile::create(&path).unwrap();
             assert!(done(&mut Command::new("sync")));
-            let (tell, synced) = channel();
+            let (notify, synced) = channel();
             let (synced_count, is_cut) = thread::scope(|scope| {
                 let file = &file;
-                scope.spawn(move || sync_pages(file, &tell));
+                scope.spawn(move || sync_pages(file, &notify));
                 let before = synced.iter().take((1 + round % 16) as usize).count();
                 let is_cut = disk.shut_down();
                 let more = if is_cut { synced.iter().count() } else { 0 };

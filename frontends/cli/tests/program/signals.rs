@@ -142,7 +142,7 @@ fn meaningless_signals_do_nothing() {
 }
 
 #[test]
-fn truncated_files_are_named_by_the_killed_server() {
+fn killed_server_names_truncated_files() {
     Place::on_tmpfs(64, |place| {
         let serving = Serving::start(place);
         assert_eq!(answered(&serving, "SET k v"), "+OK");
@@ -158,7 +158,7 @@ fn truncated_files_are_named_by_the_killed_server() {
 }
 
 #[test]
-fn bus_errors_by_other_processes_blame_no_file() {
+fn foreign_bus_errors_blame_no_file() {
     let place = Place::new();
     let serving = Serving::start(&place);
     serving.signal(Signal::BUS);
@@ -189,7 +189,7 @@ fn servers_outlive_the_readers_of_their_banner() {
 }
 
 #[test]
-fn help_that_cannot_be_written_is_an_error() {
+fn unwritable_help_is_an_error() {
     for arguments in [&["--help"][..], &["--version"], &["help", "put"], &["completions", "bash"]] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let ended = program().args(arguments).stdout(full).output().unwrap();

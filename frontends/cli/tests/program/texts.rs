@@ -85,7 +85,7 @@ fn failed_starts_leave_nothing() {
 }
 
 #[test]
-fn figures_are_left_out_until_they_are_known() {
+fn unknown_figures_are_omitted() {
     let place = Place::new();
     let serving = Serving::start(&place);
     assert_eq!(answered(&serving, "SET k v"), "+OK");

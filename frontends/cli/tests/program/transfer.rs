@@ -52,7 +52,7 @@ fn random_lines(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn lines_come_whole_from_a_pipe_however_it_is_filled() {
+fn lines_from_any_pipe_are_whole() {
     let seed = fastrand::u64(..);
     let mut random = fastrand::Rng::with_seed(seed);
     let lines = random_lines(&mut random);
@@ -98,7 +98,7 @@ fn malformed_line_is_named_earlier_ones_stay() {
 }
 
 #[test]
-fn malformed_lines_are_skipped_and_counted_on_request() {
+fn malformed_lines_are_skipped_on_request() {
     let place = Place::new();
     let file = place.write("items", "a\t1\nbad\nb\t2\n\\worse\t\n");
     let ended = load(&place, &file, &["--format", "tsv", "--skip-bad"]);

@@ -134,15 +134,15 @@ fn output_of_store(then: impl FnOnce(&Controller, &mut rings::HostEnd)) -> Optio
     then(&controller, &mut host);
     turns_until(&mut connection, &shared, |connection| connection.is_ending || connection.is_broken);
     host.set_timeout(Some(Duration::ZERO));
-    let mut told = |connection: &mut Connection| {
+    let mut response = |connection: &mut Connection| {
         let (turn, mut bytes) = (connection.conclude(&shared), vec![0; 1000]);
         let len = host.read(&mut bytes).unwrap_or(0);
         bytes.truncate(len);
         (turn, bytes)
     };
-    let early = told(&mut connection);
+    let early = response(&mut connection);
     shared.store.wait(ticket).expect("the disk is well");
-    Some([early, told(&mut connection)])
+    Some([early, response(&mut connection)])
 }
 
 /// The completion comes first.
@@ -157,12 +157,12 @@ fn disconnect_reason_waits_for_durability() {
 
 #[test]
 fn undurable_store_before_reset_is_never_completed() {
-    let Some(told) = output_of_store(|controller, _| {
+    let Some(response) = output_of_store(|controller, _| {
         controller.configure(Configuration(0)).expect("it is accepted");
     }) else {
         return;
     };
-    assert_eq!(told, [(Turn::Close, Vec::new()), (Turn::Close, Vec::new())]);
+    assert_eq!(response, [(Turn::Close, Vec::new()), (Turn::Close, Vec::new())]);
 }
 
 /// A host receives nothing after the reason why its connection ends.
@@ -222,8 +222,8 @@ fn two_turn_list_waits_for_durability() {
     host.set_timeout(Some(Duration::ZERO));
     for is_durable in [false, true] {
         connection.conclude(&shared);
-        let mut told = vec![0; 1 << 17];
-        let len = host.read(&mut told).unwrap_or(0);
+        let mut response = vec![0; 1 << 17];
+        let len = host.read(&mut response).unwrap_or(0);
         assert_eq!(len, if is_durable { 24 + 4 + 8 * count as usize + 24 + 24 } else { 0 });
         store.wait(ticket).expect("the disk is well");
     }

@@ -140,8 +140,8 @@ fn queue_belongs_to_authenticated_host() {
     };
     let reply = Reply { id: 1, response: secret(HOSTS).host_response(&asked.value, &by), challenge: None };
     assert!(send(&mut early, &reply.encode()).is_success());
-    let told = run_raw(&mut early, Fabrics::AuthReceive { len_bytes: 4096 }.command(0), &[], 4096).status;
-    assert!(told.is(Status::CONNECT_BUSY), "{told}");
+    let response = run_raw(&mut early, Fabrics::AuthReceive { len_bytes: 4096 }.command(0), &[], 4096).status;
+    assert!(response.is(Status::CONNECT_BUSY), "{response}");
     let flush = || Kv::Flush.command(0, 1);
     assert!(run_raw(&mut early, flush(), &[], 0).status.is(Status::AUTHENTICATION_REQUIRED));
     drop(early);

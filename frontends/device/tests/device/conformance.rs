@@ -64,7 +64,7 @@ const NOT_GIVEN: &[(Status, &str)] = &[
 ];
 
 #[test]
-fn conformance() {
+fn every_requirement_is_met() {
     let lines = [false, true].into_iter().flat_map(|by_shm| LIST.iter().map(move |line| (by_shm, line)));
     let failed: Vec<_> = lines.filter(|(by_shm, line)| !passes(*by_shm, line)).map(|(_, line)| line.0).collect();
     assert!(failed.is_empty(), "of {}: {failed:#?}", LIST.len());

@@ -38,10 +38,10 @@ pub(crate) fn discovery_controller(bench: &Bench) {
     controller
         .admin(Admin::SetFeature { number: Feature::KEEP_ALIVE, value: 0, save: false }, 0, 0)
         .expect("the device accepts it");
-    let told = controller
+    let response = controller
         .admin(Admin::GetFeature { number: Feature::KEEP_ALIVE, select: 0 }, 0, 0)
         .expect("the device answers");
-    assert_eq!(told.result, 120_000);
+    assert_eq!(response.result, 120_000);
 }
 
 pub(crate) fn properties(bench: &Bench) {
@@ -264,9 +264,9 @@ pub(crate) fn features(bench: &Bench) {
     assert_eq!(controller.set_queue_count(1000).expect("the device accepts it"), limits::QUEUE_COUNT_MAX);
     assert!(refused(&mut controller, set(Feature::QUEUE_COUNT, 0xffff), 0).is(Status::INVALID_FIELD));
     for (number, value) in [(Feature::EVENTS, 9), (Feature::KEEP_ALIVE, 60_000), (Feature::KEY_VALUE, 1)] {
-        let mut told = |select| controller.admin(get(number, select), 1, 0).expect("the device answers").result;
+        let mut response = |select| controller.admin(get(number, select), 1, 0).expect("the device answers").result;
         let can = if number == Feature::KEY_VALUE { 6 } else { 4 };
-        assert_eq!([told(0), told(1), told(3)], [0, 0, can], "feature {number:#x}");
+        assert_eq!([response(0), response(1), response(3)], [0, 0, can], "feature {number:#x}");
         controller.admin(set(number, value), 1, 0).expect("the device accepts it");
         assert_eq!(controller.admin(get(number, 0), 1, 0).expect("the device answers").result, u64::from(value));
     }
@@ -285,8 +285,8 @@ pub(crate) fn write_cache(asked: &Bench) {
     // This one's completions survive the end of the process only.
     let mut controller = asked.controller();
     assert!(controller.identify().expect("the device answers").has_volatile_cache);
-    let told = [0, 1, 3].map(|select| controller.admin(get(select), 0, 0).expect("the device answers").result);
-    assert_eq!(told, [1, 1, 0], "it is in use, and cannot be changed");
+    let response = [0, 1, 3].map(|select| controller.admin(get(select), 0, 0).expect("the device answers").result);
+    assert_eq!(response, [1, 1, 0], "it is in use, and cannot be changed");
     assert!(refused(&mut controller, set, 0).is(Status::NOT_CHANGEABLE));
     // This one's survive a power failure, if there is a disk.
     let dir = tempfile::tempdir_in(".").expect("a directory");

@@ -150,7 +150,7 @@ fn attack(seed: u64, is_over: impl Fn(u64) -> bool) -> u64 {
 }
 
 #[test]
-fn hosts_that_mean_harm_end_connections_and_no_device() {
+fn hostile_hosts_only_end_connections() {
     assert_eq!(attack(1, |count| count >= HOST_COUNT), HOST_COUNT);
 }
 

@@ -87,7 +87,7 @@ fn wrong_first_words_end_a_connection() {
 }
 
 #[test]
-fn data_that_was_not_asked_for_ends_a_queue() {
+fn unrequested_data_ends_a_queue() {
     let bench = Bench::new();
     let data = |id, tag, offset, bytes| Data { id, tag, offset, is_last: true, is_success: false, bytes };
     let sent = |data: Data<'_>| {
@@ -252,7 +252,7 @@ fn chance_ends_connections_and_no_device() {
 
 #[test]
 #[ignore = "many minutes"]
-fn chance_ends_connections_and_no_device_for_long() {
+fn random_input_only_ends_connections_for_long() {
     (0..10).for_each(|seed| chance(seed, CONNECTION_COUNT_LONG));
 }
 

@@ -195,11 +195,11 @@ fn run_on(clients: &mut [Client], operations: &[Asked]) {
 }
 
 fn run_all(client: &mut Client, operations: &[Asked]) {
-    let told = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
+    let response = |_, outcome: Outcome<&[u8]>| match black_box(outcome) {
         Outcome::Done | Outcome::Value(_) => {}
         other => panic!("{other:?}"),
     };
-    client.run_with(operations, told).expect("they are done");
+    client.run_with(operations, response).expect("they are done");
 }
 
 /// Returns the duration of `count` operations.

@@ -26,7 +26,7 @@ fn long_list_continues_over_turns() {
 }
 
 #[test]
-fn keys_that_have_no_name_hold_up_no_list() {
+fn unnamed_keys_do_not_stop_lists() {
     for by_shm in [false, true] {
         let bench = Bench::new().by_shm(by_shm);
         let long = |number: usize| format!("{number:016} and more");

@@ -112,7 +112,7 @@ fn sandbox_has_no_way_out() {
 
 /// The coroutine in which a script is stopped has another hook than the rest of the script.
 #[test]
-fn script_that_was_stopped_in_a_coroutine_cannot_continue() {
+fn script_stopped_in_coroutine_cannot_continue() {
     let mut runner = Runner::new();
     for text in [
         "pcall(coroutine.wrap(function() while true do end end)) local function f() pcall(f) return f() end f()",

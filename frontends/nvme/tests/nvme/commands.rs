@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn any_data_of_connect_is_read_or_refused(bytes in vec(any::<u8>(), 1020..1028)) {
+    fn connect_data_is_read_or_refused(bytes in vec(any::<u8>(), 1020..1028)) {
         let _ = ConnectData::decode(&bytes);
     }
 }

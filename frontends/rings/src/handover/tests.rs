@@ -167,7 +167,7 @@ fn device_woken_spuriously_is_rung_again() {
 
 /// They connect, receive nothing, and stay after the device has closed.
 #[test]
-fn hosts_that_take_nothing_are_no_more_than_a_bound() {
+fn unclaimed_connections_are_bounded() {
     let dir = tempfile::tempdir().expect("a directory");
     let listener = Listener::bind(&dir.path().join("socket"), 0o600).expect("a path");
     let connect = || UnixStream::connect(listener.path()).expect("it listens");

@@ -45,17 +45,17 @@ impl Disk {
         let file = File::create(path)?;
         (0..FILE_BYTES).step_by(BATCH_BYTES_MAX).try_for_each(|at| file.write_all_at(&[0; BATCH_BYTES_MAX], at))?;
         file.sync_all()?;
-        let (tell, done) = channel();
+        let (notify, done) = channel();
         let (waker, end_bytes) = (Arc::new(waker), Arc::new(Mutex::new(0)));
         let start = |number| {
             let (ask, asked) = channel::<Requests>();
-            let (tell, waker, end_bytes) = (Sender::clone(&tell), Arc::clone(&waker), Arc::clone(&end_bytes));
+            let (notify, waker, end_bytes) = (Sender::clone(&notify), Arc::clone(&waker), Arc::clone(&end_bytes));
             let file = OpenOptions::new().write(true).custom_flags(OFlags::DIRECT.bits().cast_signed()).open(path)?;
             thread::spawn(move || {
                 let batch = Box::new(Batch([b'x'; BATCH_BYTES_MAX]));
                 for requests in asked {
                     let outcome = write(&file, &batch, &end_bytes, requests.len_bytes).map(|()| requests);
-                    if tell.send((number, outcome)).is_err() || waker.wake().is_err() {
+                    if notify.send((number, outcome)).is_err() || waker.wake().is_err() {
                         return;
                     }
                 }

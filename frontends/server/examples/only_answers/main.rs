@@ -62,7 +62,7 @@ fn main() -> io::Result<()> {
         }
         if let Some(disk) = &mut disk {
             while let Some(done) = disk.done() {
-                tell(&mut clients, done?);
+                notify(&mut clients, done?);
             }
             disk.ask(&mut requests);
         }
@@ -87,7 +87,7 @@ fn turn(clients: &mut Slab<Client>, key: usize, buffer: &mut [u8], requests: Opt
     }
 }
 
-fn tell(clients: &mut Slab<Client>, done: Requests) {
+fn notify(clients: &mut Slab<Client>, done: Requests) {
     for (key, count) in done.askers {
         // A successor may have its index and gets an extra reply; none connects while clients are measured.
         if let Some(client) = clients.get_mut(key) {

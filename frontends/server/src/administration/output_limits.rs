@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_limit_counts_from_when_it_was_reached() {
+    fn soft_limit_counts_from_first_excess() {
         let limit = Limit { hard_bytes: 100, soft_bytes: 10, soft_seconds: 3_600 };
         let mut unread = Unread::default();
         assert!(!unread.is_too_much(99, limit));

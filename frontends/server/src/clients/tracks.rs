@@ -27,7 +27,7 @@ pub(crate) struct Tracks {
 
 impl Tracks {
     /// Returns whether the keys that the next request reads are tracked.
-    pub(crate) fn remembers(&self) -> bool {
+    pub(crate) fn is_tracking(&self) -> bool {
         match self.mode {
             Mode::Reads => true,
             Mode::OptIn => self.has_caching,

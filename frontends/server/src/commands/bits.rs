@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_counted_and_found_as_one_would_by_hand() {
+    fn bit_counts_match_a_simple_model() {
         let value: Vec<u8> = (0..40u8).map(|byte| byte.wrapping_mul(37)).collect();
         let bits = value.len() as u64 * 8;
         for first in (0..bits).step_by(3) {

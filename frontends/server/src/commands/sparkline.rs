@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_is_as_high_as_the_graph() {
+    fn greatest_value_fills_the_height() {
         let drawn = graph(&[(30, "12s"), (10, "9s"), (20, "1m")], 80);
         assert_eq!(drawn, "#  \n| _\n| |\n|_|\n   \n191\n2sm\ns  \n");
     }

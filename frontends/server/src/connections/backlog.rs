@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_n_clients_gets_a_part_and_one_is_left() {
+    fn clients_share_the_limit_with_reserve() {
         let (all, bytes_max, step) = (Backlogs::default(), 1_000, 10);
         let clients: Vec<Arc<Record>> = (0..4).map(|id| record(id, 0)).collect();
         let mut shares: Vec<(Share, usize)> = clients.iter().map(|_| (Share::default(), 0)).collect();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_those_that_do_not_read_goes() {
+    fn largest_unread_client_is_closed() {
         let (all, clients) = (Backlogs::default(), Clients::default());
         for (id, backlog_bytes) in [(1, 10), (2, 30), (3, 20), (4, 0)] {
             clients.add(&record(id, backlog_bytes));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn long_replies_of_two_clients_make_the_largest_go_at_once() {
+    fn larger_of_two_long_replies_closes() {
         let (all, clients, one, other) = (Backlogs::default(), Clients::default(), record(1, 30), record(2, 20));
         clients.add(&one);
         assert_eq!(all.choose_at_once(&clients), None, "it is the only one");

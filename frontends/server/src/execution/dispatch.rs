@@ -116,7 +116,7 @@ impl Call<'_> {
         }
         let is_read = entry.command.has(flag::READONLY) && !entry.command.has(flag::SCRIPT);
         // Of a script, only its commands count, as in Redis.
-        if is_read && self.session.tracks.is_some_and(|tracks| tracks.remembers()) {
+        if is_read && self.session.tracks.is_some_and(|tracks| tracks.is_tracking()) {
             self.track();
         }
         let began = Instant::now();

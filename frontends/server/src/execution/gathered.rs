@@ -62,7 +62,7 @@ mod tests {
 
     /// A few long elements count as many short ones.
     #[test]
-    fn commands_on_long_elements_start_again_in_the_background() {
+    fn long_element_commands_restart_in_background() {
         const VALUE_COUNT: usize = 5;
         let (server, _dir) = testing::server();
         let (shared, mut session) = (server.shared(), testing::session(server.shared()));

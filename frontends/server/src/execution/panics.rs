@@ -27,18 +27,18 @@ use crate::shared::Shared;
 use command_table as table;
 
 thread_local! {
-    static PLACE: Cell<Option<Caught>> = const { Cell::new(None) };
+    static PLACE: Cell<Option<CaughtPanic>> = const { Cell::new(None) };
 }
 
 /// A caught panic.
-pub(crate) struct Caught {
+pub(crate) struct CaughtPanic {
     /// The source line.
     place: String,
     /// The backtrace, if `RUST_BACKTRACE` requests one.
     calls: Option<String>,
 }
 
-impl Caught {
+impl CaughtPanic {
     /// Counts and logs a panic that happened while `command` was executed.
     #[cold]
     pub(crate) fn note(&self, command: &str, shared: &Shared) {
@@ -56,7 +56,7 @@ pub(crate) fn watch() {
             let place = panic.location().map_or_else(|| "unknown".into(), ToString::to_string);
             let calls = Backtrace::capture();
             let is_captured = calls.status() == BacktraceStatus::Captured;
-            let caught = Caught { place, calls: is_captured.then(|| calls.to_string()) };
+            let caught = CaughtPanic { place, calls: is_captured.then(|| calls.to_string()) };
             // Thread-local storage is gone while a thread exits; no location is needed then.
             let _ = PLACE.try_with(|noted| noted.set(Some(caught)));
             before(panic);
@@ -65,16 +65,16 @@ pub(crate) fn watch() {
 }
 
 /// Calls `run`. If it panics, returns where.
-pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Caught> {
+pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, CaughtPanic> {
     panic::catch_unwind(AssertUnwindSafe(run))
-        .map_err(|_| PLACE.take().unwrap_or_else(|| Caught { place: "unknown".into(), calls: None }))
+        .map_err(|_| PLACE.take().unwrap_or_else(|| CaughtPanic { place: "unknown".into(), calls: None }))
 }
 
 impl Client<'_> {
     /// Replies with an error to a request whose execution panicked, and marks the connection for closing. The reply
     /// begins at output position `start`.
     #[cold]
-    pub(crate) fn abandon(&mut self, caught: &Caught, request: &Request<'_>, output: &mut Output, start: usize) {
+    pub(crate) fn abandon(&mut self, caught: &CaughtPanic, request: &Request<'_>, output: &mut Output, start: usize) {
         let entry = table::find(request).ok();
         caught.note(entry.map_or("unknown", |entry| entry.command.name), self.shared);
         output.take_back(start);

@@ -12,7 +12,7 @@ use super::changes::Changes;
 use super::client::Client;
 use super::cross_protocol;
 use super::gate::Pass;
-use super::panics::{self, Caught};
+use super::panics::{self, CaughtPanic};
 use super::permission;
 use super::pipeline::{Pipeline, Progress};
 use super::reads::Reads;
@@ -304,7 +304,7 @@ impl Turn<'_> {
 
     /// Ends the turn of a client whose request at the cursor has panicked.
     #[cold]
-    fn abandon(&mut self, caught: &Caught) {
+    fn abandon(&mut self, caught: &CaughtPanic) {
         let request = self.requests.get(self.progress.cursor.request, self.input);
         self.client.abandon(caught, &request, self.output, self.start);
         self.progress.cursor.request += 1;

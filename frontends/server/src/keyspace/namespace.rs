@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_keys_share_one_of_the_store() {
+    fn client_keys_map_to_distinct_keys() {
         [Form::Table, Form::Catalog].into_iter().for_each(keys_are_separate);
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use engine::prelude::*;
 use engine::{
-    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, Limits,
-    OnFound, OnItem, OnResult, OrderedEngine, Progress, Tally,
+    BatchOp, Check, Clock, Condition, Cursor, Damage, Decide, Engine, EngineStats, Error, Expiry, Features, KeyChanges,
+    Limits, OnFound, OnItem, OnResult, OrderedEngine, Progress,
 };
 
 const RECORD: u8 = 1;
@@ -225,8 +225,8 @@ impl<W: Way> Walks for Broken<W> {
         self.0.has_passed(cursor, key)
     }
 
-    fn tally(&self) -> Option<&Tally> {
-        self.0.tally()
+    fn key_changes(&self) -> Option<&KeyChanges> {
+        self.0.key_changes()
     }
 
     fn check(&self, check: &mut Check, damaged: &mut dyn FnMut(Damage)) -> Result<(), Error> {
@@ -234,13 +234,13 @@ impl<W: Way> Walks for Broken<W> {
     }
 }
 
-impl<W: Way> Upkeep for Broken<W> {
+impl<W: Way> Maintenance for Broken<W> {
     fn step(&self) -> Result<Progress, Error> {
         self.0.step()
     }
 
-    fn tidy(&self) -> Progress {
-        self.0.tidy()
+    fn run_idle_maintenance(&self) -> Progress {
+        self.0.run_idle_maintenance()
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, Space, TreeId, database_name};
-use engine::{Check, Clock, Depth, Engine, Expires, Progress, Upkeep, Walks, Writes};
+use engine::{Check, Clock, Depth, Engine, Expires, Maintenance, Progress, Walks, Writes};
 use engine_hikv::{HiKv, Ordered};
 use heap::Parameters;
 use hikv::Options;
@@ -96,7 +96,7 @@ impl<M: Over, W: Way> Served<M, W> {
     fn free_garbage(&self) {
         let mut backoff = Backoff::long();
         while self.engine.stats().garbage_count > 0 {
-            self.engine.tidy();
+            self.engine.run_idle_maintenance();
             backoff.relax();
         }
     }

@@ -36,9 +36,9 @@ fn requests_behind_long_command_are_answered() {
     let server = TestServer::start();
     let mut client = server.client();
     client.send(b"SETBIT k 4294967296 1\r\n*2\r\n$3\r\nGET\r\n$x\r\n");
-    let told = String::from_utf8(client.rest()).unwrap();
-    let [first, second] = ["-ERR bit offset", "-ERR Protocol error"].map(|words| told.find(words));
-    assert!(first.is_some() && first < second, "{told}");
+    let reported = String::from_utf8(client.rest()).unwrap();
+    let [first, second] = ["-ERR bit offset", "-ERR Protocol error"].map(|words| reported.find(words));
+    assert!(first.is_some() && first < second, "{reported}");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn long_transaction_blocks_only_its_keys() {
 
 /// Each client's first use of its database is recorded in the same table.
 #[test]
-fn first_use_of_database_is_recorded_during_transaction() {
+fn transaction_records_first_use_of_database() {
     let server = TestServer::debugging();
     let (mut long, mut other, mut third) = (server.client(), server.client(), server.client());
     assert_eq!(long.say("SELECT 5"), ok());

@@ -47,7 +47,7 @@ fn pipeline_is_answered_before_replies_are_read() {
 
 /// The values are large enough to be streamed, and are held in pieces here.
 #[test]
-fn large_values_within_such_a_pipeline_are_whole() {
+fn large_values_in_long_pipeline_are_whole() {
     let server = TestServer::single();
     let mut client = server.client();
     let (large, word) = (patterned(20 << 20), "x".repeat(1_000));
@@ -62,7 +62,7 @@ fn large_values_within_such_a_pipeline_are_whole() {
 
 /// With a journal, writes wait for the disk; their replies are held behind that as well.
 #[test]
-fn writes_within_such_a_pipeline_are_answered_in_order() {
+fn writes_in_long_pipeline_keep_order() {
     let server = TestServer::start();
     let mut client = server.client();
     let word = "x".repeat(1_000);

@@ -70,7 +70,7 @@ fn commands_with_elements_do_not_wait() {
 }
 
 #[test]
-fn clients_are_served_in_the_order_of_arrival() {
+fn clients_are_served_in_arrival_order() {
     let server = TestServer::start();
     let mut admin = server.client();
     let lines = ["BLPOP l 0", "BRPOP other l 0", "BLMPOP 0 1 l LEFT COUNT 2", "BLMOVE l m LEFT RIGHT 0"];
@@ -90,7 +90,7 @@ fn clients_are_served_in_the_order_of_arrival() {
 }
 
 #[test]
-fn every_way_to_make_a_list_serves_waiting_clients() {
+fn every_list_creation_serves_waiting_clients() {
     let server = TestServer::start();
     let (mut admin, mut client) = (server.client(), server.client());
     let script = "redis.call('RPUSH', 'l', 'gone'); redis.call('DEL', 'l'); return redis.call('RPUSH', 'l', 'x')";

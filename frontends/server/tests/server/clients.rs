@@ -202,7 +202,7 @@ fn tracking_client_learns_of_expired_key() {
 }
 
 #[test]
-fn writes_wait_for_the_end_of_a_pause() {
+fn writes_wait_for_pause_end() {
     let server = TestServer::start();
     let (mut admin, mut writer, mut reader) = (server.client(), server.client(), server.client());
     admin.converse([

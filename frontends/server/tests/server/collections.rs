@@ -139,7 +139,7 @@ fn collections_are_moved_and_copied() {
 }
 
 #[test]
-fn transactions_and_scripts_change_collections_in_one_step() {
+fn transactions_change_collections_atomically() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     client.converse([

@@ -30,7 +30,7 @@ fn set_get_del_exists() {
 }
 
 #[test]
-fn mget() {
+fn mget_reads_several_keys() {
     let server = TestServer::start();
     let mut client = server.client();
     client.say("SET a 1");
@@ -106,7 +106,7 @@ fn quit_answers_and_closes() {
 }
 
 #[test]
-fn unknown_commands_are_quoted_as_redis_quotes_them() {
+fn unknown_commands_are_quoted_like_redis() {
     let server = TestServer::start();
     let mut client = server.client();
     assert_eq!(client.say("foo a b"), error("ERR unknown command 'foo', with args beginning with: 'a' 'b' "));

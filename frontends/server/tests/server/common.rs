@@ -79,7 +79,7 @@ impl TestServer {
     }
 
     pub(crate) fn tls_addr(&self) -> SocketAddr {
-        self.tls_addr.expect("the server was told to listen for TLS")
+        self.tls_addr.expect("the server was configured to listen for TLS")
     }
 
     pub(crate) fn client(&self) -> Client {

@@ -118,7 +118,7 @@ fn rewritten_config_keeps_unchanged_lines() {
 }
 
 #[test]
-fn users_are_rewritten_with_the_hashes_of_their_passwords() {
+fn users_are_rewritten_with_password_hashes() {
     let file = File::new("io-threads 2\nrequirepass first\ntimeout 0\nuser ada on >pw ~a* +@read\n");
     let server = TestServer::with(file.config());
     let mut client = server.client();
@@ -164,7 +164,7 @@ fn rewrite_overrides_included_value_and_keeps_link() {
 }
 
 #[test]
-fn every_value_that_can_be_set_comes_back_from_the_file() {
+fn settable_values_round_trip_through_file() {
     let file = File::new("");
     let server = TestServer::with(file.config());
     let mut client = server.client();

@@ -32,7 +32,7 @@ fn malformed_requests_are_answered_and_closed() {
 }
 
 #[test]
-fn an_argument_over_the_limit_is_refused_when_announced() {
+fn too_long_argument_is_refused_when_announced() {
     let server = TestServer::with(Config { bulk_bytes_max: 100, ..Config::default() });
     let mut client = server.client();
     assert_eq!(client.call(&[b"ECHO", &[b'x'; 100][..]]), bulk([b'x'; 100]));
@@ -178,7 +178,7 @@ fn web_page_has_nothing_executed() {
 }
 
 #[test]
-fn words_of_http_end_a_connection_in_any_state() {
+fn http_requests_end_connections() {
     let server = TestServer::start();
     for words in ["POST / HTTP/1.1", "post", "Host: a.example", "HOST:"] {
         for before in [&["MULTI"][..], &["SUBSCRIBE c"], &["HELLO 3"], &["CLIENT REPLY SKIP"], &[]] {

@@ -30,7 +30,7 @@ fn assert_sound(store: &Store) {
 
 /// Keys whose stored names change with the first tree.
 #[test]
-fn first_tree_can_be_made_while_a_server_uses_the_store() {
+fn first_tree_can_be_created_while_serving() {
     for &engine in EngineKind::ALL {
         let server = server_on(engine);
         let marked: Vec<Vec<u8>> = (0..0x22).map(|byte| vec![0xFF, byte, b'k']).collect();
@@ -104,7 +104,7 @@ fn emptied_database_gets_another_tree() {
 
 /// The store's own tree cannot get another id. Other trees stay, and so does what a snapshot shows.
 #[test]
-fn flush_works_beside_snapshots() {
+fn flush_works_with_snapshots() {
     for &engine in EngineKind::ALL {
         for has_trees in [false, true] {
             let server = server_on(engine);

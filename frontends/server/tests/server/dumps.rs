@@ -148,7 +148,7 @@ fn keeps_invariants(server: &TestServer) {
 }
 
 #[test]
-fn dumps_of_redis_in_each_encoding_are_restored() {
+fn redis_dumps_of_each_encoding_restore() {
     let server = TestServer::start();
     let mut client = server.client();
     for (name, hex, content) in FROM_REDIS {
@@ -255,7 +255,7 @@ fn options_of_restore_work_for_collections() {
 }
 
 #[test]
-fn restore_is_part_of_transactions_and_serves_waiting_clients() {
+fn restore_in_transaction_serves_waiting_clients() {
     let server = TestServer::start();
     let (mut client, mut waiting) = (server.client(), server.client());
     client.say("ZADD z 1 a");

@@ -102,7 +102,7 @@ fn memory_refuses_more_than_it_gives() {
 /// After a write every message is held behind it, even long after it is durable. One message larger than a turn for
 /// several clients, and many that are as large together.
 #[test]
-fn messages_of_more_than_a_turn_reach_all_subscribers() {
+fn many_messages_reach_all_subscribers() {
     let server = TestServer::single();
     let mut publisher = server.client();
     assert_eq!(publisher.say("SET k v"), ok());

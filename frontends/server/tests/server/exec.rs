@@ -109,7 +109,7 @@ fn transaction_has_effects_of_its_commands() {
 
 /// One of the two stores has its catalog from the start, the other begins one when a database is emptied.
 #[test]
-fn transaction_has_effects_of_its_commands_in_a_store_with_trees() {
+fn transaction_works_in_store_with_trees() {
     EngineKind::ALL.iter().for_each(|&engine| transaction_equals_its_commands(engine, true));
 }
 
@@ -303,7 +303,7 @@ fn transaction_with_too_long_replies_changes_nothing() {
 
 /// A store of very many keys is first cleared in a separate step.
 #[test]
-fn everything_is_deleted_and_put_anew() {
+fn all_keys_are_deleted_and_put_again() {
     let server = TestServer::start();
     let mut client = server.client();
     for count in [10, 2000, 100_001] {

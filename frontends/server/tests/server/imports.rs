@@ -73,7 +73,7 @@ fn shown(store: &Store) -> Option<Shown> {
 }
 
 #[test]
-fn every_moment_of_a_load_has_the_invariants() {
+fn invariants_hold_throughout_a_load() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().open(dir.path()).expect("it opens");
     let (dump, mut dead_count) = (dump(), 0);
@@ -114,13 +114,13 @@ fn elements_without_their_row_are_noticed() {
 }
 
 #[test]
-fn elements_of_an_ended_load_are_deleted_by_the_next_server() {
+fn next_server_deletes_interrupted_loads() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().open(dir.path()).expect("it opens");
-    let mut look_count = 0;
+    let mut poll_count = 0;
     let outcomes = load(&store, &dump(), || {
-        look_count += u32::from(shown(&store).is_some_and(|shown| shown.dead_elements() > 0));
-        if look_count > 3 { Err(io::Error::other("the disk is gone")) } else { Ok(()) }
+        poll_count += u32::from(shown(&store).is_some_and(|shown| shown.dead_elements() > 0));
+        if poll_count > 3 { Err(io::Error::other("the disk is gone")) } else { Ok(()) }
     });
     assert!(matches!(outcomes, Err(TransferError::Dump(rdb::Error::Input(_)))));
     let before = shown(&store).expect("there is the tree");

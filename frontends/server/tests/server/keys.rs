@@ -38,13 +38,13 @@ fn one_of_two_persists_succeeds() {
     for _ in 0..500 {
         assert_eq!(clients[0].say("SET k v EX 100"), ok());
         clients.iter_mut().for_each(|client| client.send(&encode(&["PERSIST", "k"])));
-        let told = clients.each_mut().map(Client::reply);
-        assert!(told == [int(0), int(1)] || told == [int(1), int(0)], "{told:?}");
+        let reported = clients.each_mut().map(Client::reply);
+        assert!(reported == [int(0), int(1)] || reported == [int(1), int(0)], "{reported:?}");
     }
 }
 
 #[test]
-fn keys_are_moved_and_copied_with_their_times() {
+fn moves_and_copies_keep_expiry() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([

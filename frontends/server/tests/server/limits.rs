@@ -13,7 +13,7 @@ fn limits(server: &TestServer) -> Value {
 }
 
 #[test]
-fn limits_of_classes_are_set_one_by_one() {
+fn class_limits_are_set_individually() {
     let server = TestServer::start();
     let mut client = server.client();
     let name = bulk("client-output-buffer-limit");
@@ -74,7 +74,7 @@ fn idle_client_is_closed_subscribers_stay() {
 /// Publishers wait for loops that have not taken their messages, and no waiting publisher is forgotten: all messages
 /// arrive. The wait itself is tested in `messages/mod.rs`.
 #[test]
-fn all_messages_come_of_publishers_that_are_held_back() {
+fn paused_publishers_lose_no_messages() {
     let server = TestServer::with(Config { threads: 3, ..Config::default() });
     let mut subscribers: Vec<_> = (0..3).map(|_| server.client()).collect();
     subscribers.iter_mut().for_each(|subscriber| drop(subscriber.say("SUBSCRIBE news")));
@@ -146,11 +146,11 @@ fn queued_messages_count_for_subscribers() {
 fn stall_expiry(server: &TestServer, stalled: &Arc<RwLock<()>>) {
     let (began, begins) = std::sync::mpsc::channel();
     let (began, stalled) = (Mutex::new(began), Arc::clone(stalled));
-    let told = move |_: &[u8]| {
+    let reported = move |_: &[u8]| {
         let _ = began.lock().expect("nobody panics").send(());
         drop(stalled.read());
     };
-    server.store.on_expired(Some(Arc::new(told))).expect("it is this process'");
+    server.store.on_expired(Some(Arc::new(reported))).expect("it is this process'");
     server.store.put_with("first", "v", PutOptions::new().ttl(Duration::from_millis(1))).expect("the store takes it");
     begins.recv().expect("the reaper comes");
     server.store.put_with("k", "v", PutOptions::new().ttl(Duration::from_millis(1))).expect("the store takes it");

@@ -15,7 +15,7 @@ fn queued() -> Value {
 }
 
 #[test]
-fn elements_are_pushed_and_popped_at_both_ends() {
+fn elements_push_and_pop_at_ends() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([
@@ -46,7 +46,7 @@ fn elements_are_pushed_and_popped_at_both_ends() {
 }
 
 #[test]
-fn elements_are_found_by_index_and_by_value() {
+fn elements_are_found_by_index_or_value() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([
@@ -183,7 +183,7 @@ fn changes_of_lists_are_reported() {
 }
 
 #[test]
-fn transactions_and_scripts_change_lists_in_one_step() {
+fn transactions_change_lists_atomically() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     client.converse([

@@ -143,7 +143,7 @@ fn early_range_is_refused_points_are_served() {
 fn order_of(client: &mut Client) -> String {
     let Value::Bulk(text) = client.say("INFO order") else { panic!("not a text") };
     let text = String::from_utf8(text).expect("INFO is text");
-    text.lines().find_map(|line| line.strip_prefix("order:")).expect("the order is told of").into()
+    text.lines().find_map(|line| line.strip_prefix("order:")).expect("the order is reported").into()
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn requests_before_close_are_answered() {
 }
 
 #[test]
-fn an_end_that_comes_with_data_is_seen() {
+fn end_of_stream_with_data_is_seen() {
     let server = TestServer::single();
     let (mut client, mut other) = (server.client(), server.client());
     let large = patterned(20 << 20);
@@ -217,7 +217,7 @@ fn message_follows_started_reply() {
 
 /// The reply ends early. The client's event loop continues to serve other clients.
 #[test]
-fn client_that_loses_rights_during_reply_is_disconnected() {
+fn client_losing_rights_is_disconnected() {
     for rule in ["-mget", "resetkeys", "-@all"] {
         let server = TestServer::single();
         let mut admin = server.client();

@@ -189,7 +189,7 @@ fn channels_of_the_shard_are_apart() {
 }
 
 #[test]
-fn rights_to_channels_are_rights_to_those_of_the_shard() {
+fn channel_rights_include_shard_channels() {
     let server = TestServer::start();
     let denied = error("NOPERM this user has no permissions to access one of the channels used as arguments");
     server.client().converse([
@@ -204,7 +204,7 @@ fn rights_to_channels_are_rights_to_those_of_the_shard() {
 
 /// The publisher is executed before the subscriber in each round of the loop.
 #[test]
-fn concurrent_messages_do_not_follow_end_of_subscription() {
+fn no_message_follows_unsubscribe() {
     let server = TestServer::single();
     let (mut publisher, mut client) = (server.client(), server.client());
     assert_eq!(server.client().call(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"]), ok());
@@ -223,7 +223,7 @@ fn concurrent_messages_do_not_follow_end_of_subscription() {
 
 /// A message that a client sends to itself precedes the reply that ends its subscription.
 #[test]
-fn client_receives_its_own_messages_before_it_unsubscribes() {
+fn own_messages_precede_unsubscribe() {
     let server = TestServer::start();
     let push = |parts: [&str; 3]| Value::Push(parts.iter().map(bulk).collect());
     assert_eq!(server.client().say("CONFIG SET notify-keyspace-events KA"), ok());

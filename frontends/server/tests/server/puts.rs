@@ -10,7 +10,7 @@ fn sets(items: &[(&str, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn the_last_value_of_a_key_is_the_one_that_stays() {
+fn last_value_of_a_key_stays() {
     let server = TestServer::start();
     let mut client = server.client();
     let items: Vec<(String, String)> = (0..1_000).map(|i| (format!("k{}", i % 7), i.to_string())).collect();

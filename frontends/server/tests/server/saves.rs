@@ -22,7 +22,7 @@ fn field(client: &mut Client, name: &str) -> String {
 }
 
 #[test]
-fn the_last_backup_is_of_the_last_save() {
+fn last_backup_is_of_last_save() {
     let server = TestServer::start();
     let (mut client, backup) = (server.client(), server.store.path().join("backup"));
     let Value::Integer(started) = client.say("LASTSAVE") else { panic!("LASTSAVE is a number") };

@@ -80,7 +80,7 @@ fn scripts_run_by_text_and_by_hash() {
 }
 
 #[test]
-fn script_sees_its_changes_and_keeps_them_if_it_fails() {
+fn failed_script_keeps_its_changes() {
     let server = TestServer::start();
     let mut client = server.client();
     let text = "redis.call('SET', 'a', '1') redis.call('INCR', 'a') redis.call('DEL', 'b') \
@@ -197,7 +197,7 @@ fn lock_has_one_owner() {
 
 /// The script takes longer than an event loop permits, so it starts again in the background.
 #[test]
-fn long_script_is_one_step_and_runs_once() {
+fn long_script_is_atomic_and_runs_once() {
     let server = TestServer::start();
     let (mut runner, mut reader) = (server.client(), server.client());
     let text = "redis.call('INCR', 'a') local n = 0 for i = 1, 3000000 do n = n + i end return redis.call('INCR', 'b')";
@@ -211,7 +211,7 @@ fn long_script_is_one_step_and_runs_once() {
 }
 
 #[test]
-fn endless_script_blocks_only_keys_until_it_is_killed() {
+fn endless_script_blocks_only_its_keys() {
     let server = TestServer::start();
     let (mut runner, mut other, mut waiting) = (server.client(), server.client(), server.client());
     assert_eq!(other.say("CONFIG SET busy-reply-threshold 0"), ok());

@@ -21,7 +21,7 @@ fn server(options: &Options, split: &str) -> TestServer {
 }
 
 /// Returns the value of this name in `INFO threads`, or in another section.
-fn told(client: &mut Client, section: &str, name: &str) -> String {
+fn reported(client: &mut Client, section: &str, name: &str) -> String {
     let Value::Bulk(text) = client.say(&format!("INFO {section}")) else { panic!("not a text") };
     let text = String::from_utf8(text).expect("a text");
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -29,7 +29,7 @@ fn told(client: &mut Client, section: &str, name: &str) -> String {
 }
 
 fn number(client: &mut Client, section: &str, name: &str) -> u64 {
-    told(client, section, name).parse().expect("a number")
+    reported(client, section, name).parse().expect("a number")
 }
 
 /// Sends a line `count` times, in pipelines.
@@ -165,7 +165,7 @@ fn keys_are_registers_while_loops_change_roles() {
     contend(&clients, &contention).unwrap_or_else(|disorder| panic!("{disorder}"));
     let mut client = server.client();
     assert!(number(&mut client, "threads", "sampled_window_count") > 0);
-    assert!(!told(&mut client, "threads", "sampled_apply").ends_with("=none"), "no loop has applied");
+    assert!(!reported(&mut client, "threads", "sampled_apply").ends_with("=none"), "no loop has applied");
 }
 
 /// Polls until all changes are applied: each request wakes one loop.
@@ -206,7 +206,7 @@ fn split_follows_the_workload() {
     let applied = number(&mut client, "order", "order_applied_count");
     say_often(&mut client, "PREFIX key", 8_192 + 64);
     assert_eq!(number(&mut client, "order", "order_applied_count"), applied);
-    assert!(!told(&mut client, "threads", "sampled_scan").starts_with("count=0,"), "each is counted as what it is");
+    assert!(!reported(&mut client, "threads", "sampled_scan").starts_with("count=0,"), "each is counted as what it is");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn split_is_shown_as_configured() {
     let server = server(&alone(), "adaptive-without-updates");
     let split = "adaptive-without-updates";
     let mut client = server.client();
-    assert_eq!(told(&mut client, "threads", "split"), split);
+    assert_eq!(reported(&mut client, "threads", "split"), split);
     client.converse([
         ("CONFIG GET split", array([bulk("split"), bulk(split)])),
         (
@@ -235,7 +235,7 @@ fn fixed_split_is_of_all_threads() {
     assert_eq!(fixed.threads, 3);
     let server = TestServer::of(&Options::new().tuning(|tuning| tuning.background_threads(1)), fixed);
     let mut client = server.client();
-    assert_eq!(told(&mut client, "server", "io_threads"), "2");
+    assert_eq!(reported(&mut client, "server", "io_threads"), "2");
     assert_eq!([1, 2], ["worker_count", "serving_loop_count"].map(|name| number(&mut client, "threads", name)));
     let refused = Prepared::of(config(&[("split", "2-1"), ("io-threads", "4")])).err().expect("it is refused");
     assert!(refused.to_string().starts_with("split 2-1 contradicts --threads 4: omit --threads"), "{refused}");

@@ -72,7 +72,7 @@ fn scores_are_doubles_in_version_3() {
 }
 
 #[test]
-fn clients_are_served_in_the_order_of_arrival() {
+fn clients_are_served_in_arrival_order() {
     let server = TestServer::start();
     let mut admin = server.client();
     let lines = ["BZPOPMIN z 0", "BZPOPMAX other z 0", "BLPOP z 0", "BZMPOP 0 1 z MIN COUNT 2", "BZPOPMIN z 0"];
@@ -97,7 +97,7 @@ fn clients_are_served_in_the_order_of_arrival() {
 }
 
 #[test]
-fn every_way_to_make_a_sorted_set_serves_waiting_clients() {
+fn every_zset_creation_serves_waiting_clients() {
     let server = TestServer::start();
     let (mut admin, mut client) = (server.client(), server.client());
     let script = "redis.call('ZADD', 'z', 7, 'gone'); redis.call('DEL', 'z'); return redis.call('ZADD', 'z', 1, 'x')";

@@ -66,7 +66,7 @@ fn multi_key_read_latency_covers_all_groups() {
 }
 
 #[test]
-fn commands_are_counted_by_their_names_alone_and_together() {
+fn commands_are_counted_by_name() {
     let server = TestServer::single();
     let mut client = server.client();
     client.send(&[b"GET k\r\n".repeat(40), b"MGET k j\r\n".to_vec(), b"SET k v\r\n".repeat(33)].concat());
@@ -160,8 +160,8 @@ fn latencies_are_reported_and_reset() {
     client.send(&[b"GET k\r\n".repeat(40), b"SET k v\r\n".repeat(33)].concat());
     (0..73).for_each(|_| drop(client.reply()));
     other.converse([("GET k", bulk("v")), ("CONFIG GET appendonly", array([bulk("appendonly"), bulk("no")]))]);
-    let told = distributions(&client.say("LATENCY HISTOGRAM"));
-    assert_eq!(told, [distribution("config|get", 1), distribution("get", 41), distribution("set", 33)]);
+    let reported = distributions(&client.say("LATENCY HISTOGRAM"));
+    assert_eq!(reported, [distribution("config|get", 1), distribution("get", 41), distribution("set", 33)]);
     let named = distributions(&client.say("LATENCY HISTOGRAM SET nonsense mget CONFIG config|get"));
     assert_eq!(named, [distribution("set", 33), distribution("config|get", 1), distribution("config|get", 1)]);
     other.say("HELLO 3");
@@ -188,13 +188,13 @@ fn percentiles_can_be_disabled() {
     let server = TestServer::debugging();
     let mut client = server.client();
     client.converse([("DEBUG SLEEP 0.02", ok())]);
-    let told = field(&mut client, "latencystats", "latency_percentiles_usec_debug").expect("it was called");
-    let usec: Vec<f64> = told
+    let reported = field(&mut client, "latencystats", "latency_percentiles_usec_debug").expect("it was called");
+    let usec: Vec<f64> = reported
         .split(',')
         .zip(["p50=", "p99=", "p99.9="])
         .map(|(part, name)| part.strip_prefix(name).expect("its name").parse().expect("a number"))
         .collect();
-    assert!(usec.len() == 3 && usec.iter().all(|usec| *usec >= 20_000.0), "{told}");
+    assert!(usec.len() == 3 && usec.iter().all(|usec| *usec >= 20_000.0), "{reported}");
     client.converse([("CONFIG SET latency-tracking no", ok())]);
     assert_eq!(info(&mut client, "latencystats"), "# Latencystats\r\n");
 }
@@ -219,11 +219,11 @@ fn memory_stats_are_those_of_info() {
     let server = TestServer::single();
     let mut client = server.client();
     client.converse([("SET a 1", ok()), ("SET b 2", ok())]);
-    let told = |reply: Value| -> Vec<(Value, Value)> {
+    let reported = |reply: Value| -> Vec<(Value, Value)> {
         let (Value::Array(values) | Value::Map(values)) = reply else { panic!("no map: {reply:?}") };
         values.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
     };
-    let figures = told(client.say("MEMORY STATS"));
+    let figures = reported(client.say("MEMORY STATS"));
     let figure = |name| figures.iter().find(|(known, _)| *known == bulk(name)).map(|(_, value)| value.clone());
     let used: i64 = field(&mut client, "memory", "used_memory").expect("it is there").parse().expect("a number");
     assert_eq!(figure("total.allocated"), Some(int(used)));
@@ -231,7 +231,7 @@ fn memory_stats_are_those_of_info() {
     let Some(Value::Bulk(ratio)) = figure("fragmentation") else { panic!("no ratio: {figures:?}") };
     assert!(String::from_utf8(ratio).expect("a text").parse::<f64>().expect("a number") > 0.0);
     client.say("HELLO 3");
-    let figures = told(client.say("MEMORY STATS"));
+    let figures = reported(client.say("MEMORY STATS"));
     assert!(figures.iter().any(|(name, value)| *name == bulk("fragmentation") && matches!(value, Value::Other(_))));
 }
 

@@ -268,7 +268,7 @@ fn metrics(port: &HttpPort, config: ClientConfig) -> io::Result<String> {
 }
 
 #[test]
-fn the_http_port_is_served_with_the_same_certificate() {
+fn http_port_uses_the_same_certificate() {
     let authority = Authority::new();
     let tls = Tls::new("127.0.0.1:0", authority.files(ClientCertificate::No));
     let http = Some("127.0.0.1:0".into());

@@ -147,10 +147,10 @@ fn another_client_is_notified() {
     assert_eq!(reader.say(&redirect(to_subscriber)), ok());
     reader.converse([("CLIENT GETREDIR", int(to_subscriber)), ("GET k", Value::Null)]);
     assert_eq!(other.say("SET k 1"), ok());
-    let told = |keys: Value| array([bulk("message"), bulk("__redis__:invalidate"), keys]);
-    assert_eq!(subscriber.reply(), told(array([bulk("k")])));
+    let reported = |keys: Value| array([bulk("message"), bulk("__redis__:invalidate"), keys]);
+    assert_eq!(subscriber.reply(), reported(array([bulk("k")])));
     assert_eq!(other.say("FLUSHALL"), ok());
-    assert_eq!(subscriber.reply(), told(Value::Null));
+    assert_eq!(subscriber.reply(), reported(Value::Null));
     assert_eq!(reader.say(&redirect(to_client)), ok());
     assert_eq!(reader.say("GET k"), Value::Null);
     assert_eq!(heard(&mut client, &mut other, &["SET k 2"]), [invalid(["k"])]);
@@ -176,12 +176,12 @@ fn lost_receiver_is_reported() {
     assert!(receiver.is_at_end());
     let broken = Value::Push(vec![bulk("tracking-redir-broken"), int(id)]);
     // The receiver may still be registered for a moment after its end.
-    let told = heard(&mut client, &mut other, &["SET k 1"]);
-    if told.is_empty() {
+    let reported = heard(&mut client, &mut other, &["SET k 1"]);
+    if reported.is_empty() {
         assert_eq!(client.say("GET k"), bulk("1"));
         assert_eq!(heard(&mut client, &mut other, &["SET k 2"]), [broken]);
     } else {
-        assert_eq!(told, [broken]);
+        assert_eq!(reported, [broken]);
     }
     let Value::Map(info) = client.say("CLIENT TRACKINGINFO") else { panic!("no map") };
     assert_eq!(info[1], Value::Set(vec![bulk("on"), bulk("broken_redirect")]));
@@ -205,7 +205,7 @@ fn full_table_forgets_some_keys() {
 
 /// With `NOLOOP` no message reports the client's own change, so the client may cache the value that it reads next.
 #[test]
-fn reads_after_changes_of_one_transaction_are_tracked() {
+fn reads_after_transaction_changes_are_tracked() {
     let (_server, mut client, mut other) = scene();
     client.converse([("CLIENT TRACKING ON NOLOOP", ok())]);
     let queued = || Value::Simple("QUEUED".into());

@@ -36,7 +36,7 @@ fn requests_are_executed_together() {
 }
 
 #[test]
-fn an_exec_that_is_refused_ends_the_transaction() {
+fn refused_exec_ends_the_transaction() {
     let server = TestServer::start();
     let (mut client, mut other) = (server.client(), server.client());
     let abort = |why: &str| error(&format!("EXECABORT Transaction discarded because of: {why}"));

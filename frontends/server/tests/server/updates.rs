@@ -9,7 +9,7 @@ fn all(requests: &[&[&str]]) -> Vec<u8> {
 }
 
 #[test]
-fn increments_of_one_key_are_answered_in_order() {
+fn increments_of_one_key_keep_order() {
     let server = TestServer::start();
     let mut client = server.client();
     client.send(&encode(&["INCR", "n"]).repeat(1_000));

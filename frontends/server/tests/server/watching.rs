@@ -286,7 +286,7 @@ fn remote_address_needs_password() {
 }
 
 #[test]
-fn requests_that_are_none_are_refused_and_long_ones_too() {
+fn invalid_and_long_requests_are_refused() {
     let server = watched();
     let addr = server.http.as_ref().expect("it is watched").local_addr();
     assert_eq!(send(addr, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
@@ -320,7 +320,7 @@ fn the_page_allows_nothing_but_itself() {
 }
 
 #[test]
-fn it_is_asked_for_by_its_own_names_alone() {
+fn page_answers_only_its_own_names() {
     let config =
         Config { http: Some("127.0.0.1:0".into()), http_hosts: vec!["watch.example".into()], ..Config::default() };
     let server = TestServer::with(config);

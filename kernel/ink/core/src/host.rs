@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn ink_host_lend(bytes: usize, align: usize) -> *mut u8;
     fn ink_host_give_back(memory: *mut u8);
     safe fn ink_host_relax(attempt: u32);
-    safe fn ink_host_breathe();
+    safe fn ink_host_yield();
     safe fn ink_host_is_killed() -> bool;
     safe fn ink_host_is_ending() -> bool;
     safe fn ink_host_merge_soon();
@@ -43,8 +43,8 @@ pub(crate) fn relax(attempt: u32) {
 }
 
 /// Lets other tasks run in the middle of a long walk. Tasks that need a lock held then wait by `relax`.
-pub(crate) fn breathe() {
-    ink_host_breathe();
+pub(crate) fn yield_to_scheduler() {
+    ink_host_yield();
 }
 
 /// Returns true if the calling task was killed and waits for its call to end.

@@ -21,7 +21,7 @@
 //! - *Values are freed under the leaf's lock* and copied under it, so no reader uses a freed value
 //!   (`pbtree::AtOnce`).
 //! - *Long walks* (check, sweep, scan) hold one node at a time and let other tasks run between two nodes
-//!   (`Medium::breathe`); so does a clear, under all lanes.
+//!   (`Medium::yield_to_scheduler`); so does a clear, under all lanes.
 //! - *Interrupts* never call this code.
 //!
 //! A panic ends in `BUG()`. The task ends without releasing its locks, and a task that waits for one of these waits

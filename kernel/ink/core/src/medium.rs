@@ -85,8 +85,8 @@ impl Medium for Region {
         "kernel"
     }
 
-    fn breathe(&self) {
-        host::breathe();
+    fn yield_to_scheduler(&self) {
+        host::yield_to_scheduler();
     }
 
     #[cfg(feature = "trace")]

@@ -75,7 +75,7 @@ impl Store {
         let mut ended = scan.page(from, usize::MAX, &mut answer).map_err(errno::of)?;
         while ended == Ended::AtFence && !answer.is_full {
             answer.fenced?;
-            self.tree.medium().breathe();
+            self.tree.medium().yield_to_scheduler();
             if host::is_killed() {
                 return Err(EINTR);
             }

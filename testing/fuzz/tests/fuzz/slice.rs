@@ -56,12 +56,12 @@ fn c_batches() {
 }
 
 #[test]
-fn commands() {
+fn commands_target() {
     run("commands");
 }
 
 #[test]
-fn pdus() {
+fn pdus_target() {
     run("pdus");
 }
 
@@ -71,17 +71,17 @@ fn rdb_files() {
 }
 
 #[test]
-fn replies() {
+fn replies_target() {
     run("replies");
 }
 
 #[test]
-fn requests() {
+fn requests_target() {
     run("requests");
 }
 
 #[test]
-fn restore() {
+fn restore_target() {
     run("restore");
 }
 
@@ -91,6 +91,6 @@ fn script_calls() {
 }
 
 #[test]
-fn scripts() {
+fn scripts_target() {
     run("scripts");
 }

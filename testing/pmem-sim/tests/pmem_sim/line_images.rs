@@ -17,7 +17,7 @@ fn line_sim() -> Sim {
 }
 
 #[test]
-fn two_stores_to_a_line_survive_in_program_order() {
+fn line_stores_survive_in_program_order() {
     let sim = line_sim();
     store(&sim, A, 1);
     store(&sim, A.plus(8), 2);
@@ -126,7 +126,7 @@ fn publish_orders_signature_before_position() {
 }
 
 #[test]
-fn an_exchange_is_a_store_and_no_fence() {
+fn exchange_is_a_store_without_fence() {
     let sim = line_sim();
     store(&sim, A, 1);
     sim.flush(A.span(8));
@@ -149,7 +149,7 @@ fn fence_completes_own_threads_flushes() {
 }
 
 #[test]
-fn an_old_write_back_settles_nothing_of_a_younger_history() {
+fn old_write_back_settles_no_later_store() {
     let sim = line_sim();
     store(&sim, A, 1);
     sim.flush(A.span(8));

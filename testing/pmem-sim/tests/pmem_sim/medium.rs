@@ -25,7 +25,7 @@ fn growth_moves_nothing_and_adds_zeroes() {
 
 /// At the start of a line, within one, at the region's end; by a flush and by a stream.
 #[test]
-fn an_empty_span_is_in_no_line_and_no_record() {
+fn empty_span_is_in_no_line() {
     for (model, image_count) in [(Model::Line, 2), (Model::Span, 1)] {
         let sim = Sim::new(4096, model);
         sim.store(Offset(32), 1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ fn an_empty_span_is_in_no_line_and_no_record() {
 
 #[test]
 #[should_panic(expected = "0 bytes at offset 0x1001 lie outside the region")]
-fn an_empty_span_behind_the_region_is_refused() {
+fn empty_span_past_region_is_refused() {
     Sim::new(4096, Model::Line).flush(Offset(4097).span(0));
 }
 

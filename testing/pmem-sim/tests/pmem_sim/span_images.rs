@@ -26,7 +26,7 @@ fn unflushed_bytes_never_survive() {
 }
 
 #[test]
-fn flushed_spans_survive_as_a_prefix_in_log_order() {
+fn flushed_spans_survive_as_log_prefix() {
     let sim = span_sim();
     store(&sim, A, 1);
     store(&sim, B, 2);

@@ -11,7 +11,7 @@ fn put(key: &str, value: &str) -> Op {
 }
 
 #[test]
-fn an_operation_in_flight_is_there_whole_or_not_at_all() {
+fn operation_in_flight_is_atomic() {
     let mut oracle = Oracle::exactly(state([("a", "1")]));
     oracle.begin(&put("a", "2"));
     assert_eq!(oracle.judge(&state([("a", "1")])), Ok(()));
@@ -67,7 +67,7 @@ fn several_changes_at_once_are_seen_together() {
 }
 
 #[test]
-fn several_puts_are_in_flight_each_on_its_own() {
+fn puts_in_flight_are_independent() {
     let items = [("a", "2"), ("b", "1"), ("a", "3")].map(|(key, value)| (key.into(), value.into()));
     let mut oracle = Oracle::exactly(state([("a", "1"), ("c", "1")]));
     oracle.begin(&Op::MultiPut(items.into()));

@@ -68,7 +68,7 @@ fn found_at(store: &Store, at: Moment) -> Result<Contents, Error> {
 }
 
 #[test]
-fn snapshot_shows_what_nobody_has_read_yet() {
+fn snapshot_shows_unread_values() {
     for is_closed in [false, true] {
         for show in [walked_at, found_at] {
             let (store, journal) = opened(&filled(is_closed));

@@ -7,7 +7,7 @@ use testkit::{Op, Problem, Script, Settings, Shape, Visitor};
 
 use crate::scripts::{EXTENT_BYTES, delete, put, up_to_a_split};
 use crate::subject::{Crashed, HASH_SEED, InOrder};
-use crate::{at_a_glance, caught, journaled, passes, settings, sparing};
+use crate::{caught, journaled, passes, sampled_images, settings, sparing};
 
 /// Returns a change: a key with its new value, or with `None` for a delete.
 fn change(key: impl AsRef<[u8]>, value: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
@@ -160,8 +160,8 @@ fn conditional() -> Vec<Script> {
 
 #[test]
 fn those_with_conditions_survive() {
-    passes::<Crashed>(&conditional(), &at_a_glance());
-    passes::<InOrder>(&conditional()[..1], &at_a_glance());
+    passes::<Crashed>(&conditional(), &sampled_images());
+    passes::<InOrder>(&conditional()[..1], &sampled_images());
     let counts = journaled::passes(&conditional(), &journaled::settings());
     assert!(counts.reach(100, 100, 50), "{counts:?}");
 }
@@ -182,15 +182,15 @@ fn they_survive_whole_or_not_at_all() {
 
 #[test]
 fn they_survive_with_keys_that_expire() {
-    passes::<Crashed>(&[transactions()], &at_a_glance());
-    passes::<InOrder>(&[transactions()], &at_a_glance());
+    passes::<Crashed>(&[transactions()], &sampled_images());
+    passes::<InOrder>(&[transactions()], &sampled_images());
     let violation = caught(index::canary::HALF_BATCH, Model::Line, &[transactions()], sparing());
     assert!(matches!(violation.op, Op::BatchExpiring(_)), "caught at another operation: {violation}");
 }
 
 #[test]
 fn they_survive_in_order() {
-    passes::<InOrder>(&[in_order()], &at_a_glance());
+    passes::<InOrder>(&[in_order()], &sampled_images());
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn they_survive_in_one_line() {
 
 #[test]
 fn they_survive_a_split() {
-    let counts = passes::<Crashed>(&[around_a_split()], &at_a_glance());
+    let counts = passes::<Crashed>(&[around_a_split()], &sampled_images());
     assert!(counts.reach(100, 0, 0), "{counts:?}");
 }
 

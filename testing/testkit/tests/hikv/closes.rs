@@ -71,7 +71,7 @@ fn in_order() -> Script {
 }
 
 #[test]
-fn the_order_of_a_clean_close_is_that_of_the_keys() {
+fn clean_close_keeps_key_order() {
     let counts = passes::<InOrder>(&[in_order(), extents()], &Settings { images_per_step_max: 12, ..settings() });
     assert!(counts.reach(100, 0, 0), "{counts:?}");
 }
@@ -94,7 +94,7 @@ fn an_image_that_stays_named_is_caught() {
 
 /// Only few of the many mixtures of two images, one written over the other, are intact.
 #[test]
-fn an_image_that_is_not_of_now_is_caught() {
+fn stale_image_is_caught() {
     let thorough = || Settings { images_per_step_max: 60, ..settings() };
     for canary in [engine_hikv::canary::STALE_IMAGE, engine_hikv::canary::TORN_IMAGE] {
         caught(canary, Model::Line, &[closed_and_changed()], thorough());

@@ -21,10 +21,10 @@ use crate::journaled::{settings, sparing};
 use crate::scripts::{
     around_a_split, compared, delete, everyday, in_order, multi_put, put, several_at_once, up_to_a_split,
 };
-use crate::subject::{Crashed, HashOnly, Kept, REGION_BYTES, WithOrder};
+use crate::subject::{Crashed, Kept, NoOrder, REGION_BYTES, WithOrder};
 
 /// The store, with deferred operations.
-pub(crate) struct Deferring<O: Kept = HashOnly>(Crashed<O, OnDisk>);
+pub(crate) struct Deferring<O: Kept = NoOrder>(Crashed<O, OnDisk>);
 
 impl<O: Kept> Deferring<O> {
     /// Runs `operate` deferred and returns its result once it may be reported.
@@ -157,14 +157,14 @@ fn split_among_many() -> Script {
 
 #[test]
 fn acknowledged_writes_survive() {
-    let counts = passes::<HashOnly>(&everyday(), &settings());
+    let counts = passes::<NoOrder>(&everyday(), &settings());
     assert!(counts.reach(300, 0, 50), "{counts:?}");
-    passes::<HashOnly>(&[vec![several_at_once(), batches()], compared()].concat(), &settings());
+    passes::<NoOrder>(&[vec![several_at_once(), batches()], compared()].concat(), &settings());
 }
 
 #[test]
 fn acknowledged_writes_around_split_survive() {
-    passes::<HashOnly>(&[around_a_split(), split_among_many()], &sparing());
+    passes::<NoOrder>(&[around_a_split(), split_among_many()], &sparing());
 }
 
 #[test]
@@ -190,16 +190,16 @@ fn caught<O: Kept>(canary: Canary, script: Script, visitor: Visitor) {
 }
 
 #[test]
-fn stores_that_tell_too_early_are_caught() {
+fn stores_reporting_too_early_are_caught() {
     let reader = Visitor::ReaderAt(PAUSE);
-    caught::<HashOnly>(index::canary::DEFERRED_SETTLED, everyday().remove(0), reader);
-    caught::<HashOnly>(journal::canary::PUBLISHED_UNNOTED, everyday().remove(0), reader);
-    caught::<HashOnly>(index::canary::BATCH_SETTLED_EARLY, batches(), reader);
+    caught::<NoOrder>(index::canary::DEFERRED_SETTLED, everyday().remove(0), reader);
+    caught::<NoOrder>(journal::canary::PUBLISHED_UNNOTED, everyday().remove(0), reader);
+    caught::<NoOrder>(index::canary::BATCH_SETTLED_EARLY, batches(), reader);
 }
 
 #[test]
-fn scans_that_tell_too_early_are_caught() {
-    caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_TOLD, in_order().remove(0), Visitor::ScannerAt(PAUSE));
+fn scans_reporting_too_early_are_caught() {
+    caught::<WithOrder>(engine_hikv::canary::DEFERRED_SCAN_REPORTED, in_order().remove(0), Visitor::ScannerAt(PAUSE));
 }
 
 /// Puts keys until a put that is not waited for splits a segment, then reads that key. Returns whether the result of

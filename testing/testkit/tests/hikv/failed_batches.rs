@@ -90,7 +90,7 @@ fn fail(kind: &Kind, number: u64, level: Durability, is_deferred: bool) -> Optio
 }
 
 #[test]
-fn batch_on_a_failing_disk_is_whole_or_absent() {
+fn batch_on_failing_disk_is_atomic() {
     for (kind, is_deferred) in KINDS.iter().flat_map(|kind| [(kind, false), (kind, true)]) {
         for level in [Durability::Power, Durability::Buffered] {
             let failed = (1..).map_while(|number| fail(kind, number, level, is_deferred));

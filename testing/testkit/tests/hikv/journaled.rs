@@ -7,10 +7,10 @@ use testkit::{OnDisk, Script, Settings, Verdict, Violation, Visitor, hunt, survi
 use crate::scripts::{
     around_a_split, clears_and_reopens, delete, everyday, full_and_not_full, growth, multi_put, put, several_at_once,
 };
-use crate::subject::{Crashed, HashOnly, REGION_BYTES};
+use crate::subject::{Crashed, NoOrder, REGION_BYTES};
 
 /// The store that is crashed.
-pub(crate) type Journal<O = HashOnly> = Crashed<O, OnDisk>;
+pub(crate) type Journal<O = NoOrder> = Crashed<O, OnDisk>;
 
 pub(crate) fn settings() -> Settings {
     Settings {
@@ -65,7 +65,7 @@ fn everyday_operations_survive() {
 }
 
 #[test]
-fn clears_reopens_and_several_puts_at_once_survive() {
+fn clears_reopens_and_multi_puts_survive() {
     passes(&[clears_and_reopens(), vec![several_at_once()]].concat(), &settings());
 }
 

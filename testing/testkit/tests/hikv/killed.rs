@@ -12,7 +12,7 @@ use crate::batches;
 use crate::closes::closed_and_changed;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, crowded_chunk, everyday, growth, reopened_after_a_split, several_at_once};
-use crate::subject::{Crashed, HashOnly, InOrder};
+use crate::subject::{Crashed, InOrder, NoOrder};
 use crate::{passes, settings};
 
 /// Settings for kills. Each step has one image of a kill. A few images of the following power loss are enough: nothing
@@ -70,12 +70,12 @@ fn killed_process_disk_writes_survive_next_kill() {
 #[test]
 fn log_assumed_durable_is_caught() {
     let settings = Settings { visitors: vec![Visitor::Nobody], nested_images_max: 40, ..on_disk() };
-    catches::<Crashed<HashOnly, OnDisk>>(journal::canary::TAIL_NOT_REWRITTEN, &everyday()[..1], &settings);
+    catches::<Crashed<NoOrder, OnDisk>>(journal::canary::TAIL_NOT_REWRITTEN, &everyday()[..1], &settings);
 }
 
 #[test]
 #[ignore = "many minutes"]
-fn whatever_a_killed_process_left_survives_for_long() {
+fn stores_of_killed_processes_survive_for_long() {
     let scripts = [everyday(), clears_and_reopens(), vec![several_at_once(), closed_and_changed()]].concat();
     passes::<Crashed>(&scripts, &Settings { visitors: Visitor::all(6), nested_images_max: 16, ..kills(2000) });
     passes::<InOrder>(&scripts, &Settings { nested_images_max: 16, ..kills(500) });

@@ -13,7 +13,7 @@ use crate::batches::batch;
 use crate::deferred::Deferring;
 use crate::journaled::{self, Journal};
 use crate::scripts::put;
-use crate::subject::{Crashed, HashOnly, InOrder, REGION_BYTES, WithOrder};
+use crate::subject::{Crashed, InOrder, NoOrder, REGION_BYTES, WithOrder};
 use crate::{caught, passes, sparing};
 
 /// Keys of a batch.
@@ -87,7 +87,7 @@ fn all_survive() -> Counts {
     counts += passes::<InOrder>(&[large_in_order(), without_space()], &memory);
     counts += passes::<Journal>(&scripts, &journal);
     counts += passes::<Journal<WithOrder>>(&[large_in_order()], &journal);
-    counts += passes::<Deferring<HashOnly>>(&scripts, &journal);
+    counts += passes::<Deferring<NoOrder>>(&scripts, &journal);
     counts
 }
 
@@ -114,8 +114,8 @@ fn they_survive_on_a_journal() {
 }
 
 #[test]
-fn they_survive_where_they_are_told_later() {
-    let counts = passes::<Deferring<HashOnly>>(&[large(), first()], &few_on_a_journal());
+fn operations_survive_deferred_results() {
+    let counts = passes::<Deferring<NoOrder>>(&[large(), first()], &few_on_a_journal());
     assert!(counts.images > Extent::pick(2, 8), "{counts:?}");
 }
 

@@ -169,11 +169,11 @@ fn is_whole(store: &Store, key: u8) -> bool {
 }
 
 #[test]
-fn no_key_is_absent_because_a_crashed_store_cannot_be_read() {
+fn unreadable_crashed_store_hides_no_key() {
     whichever_read_fails(false);
 }
 
 #[test]
-fn no_key_is_absent_because_a_closed_store_cannot_be_read() {
+fn unreadable_closed_store_hides_no_key() {
     whichever_read_fails(true);
 }

@@ -28,7 +28,7 @@ use scripts::{
     around_a_split, clears_and_reopens, compared, crowded_chunk, everyday, expiring, expiring_in_order,
     full_and_not_full, growth, in_order, mixed, reopened_after_a_split, several_at_once, several_where_it_is_full,
 };
-use subject::{Crashed, HashOnly, InOrder, OfHiKv, REGION_BYTES};
+use subject::{Crashed, InOrder, NoOrder, OfHiKv, REGION_BYTES};
 use testkit::{
     Counts, Op, Script, Settings, Shape, Subject, Verdict, Violation, Visitor, conformance, hunt, rules_hold, survives,
 };
@@ -55,7 +55,7 @@ fn sparing() -> Settings {
 
 /// Settings for scripts of many steps, of which a quarter of the images is a fair sample; the ignored tests examine
 /// more.
-fn at_a_glance() -> Settings {
+fn sampled_images() -> Settings {
     Settings { images_per_op_max: 50, ..sparing() }
 }
 
@@ -85,13 +85,13 @@ fn several_puts_at_once_survive() {
 }
 
 #[test]
-fn writes_that_go_by_what_a_key_holds_survive() {
+fn conditional_writes_survive() {
     passes::<Crashed>(&compared(), &settings());
     passes::<InOrder>(&compared()[..1], &settings());
 }
 
 #[test]
-fn keys_that_expire_survive_as_long_and_are_gone_then() {
+fn expiring_keys_survive_until_expiry() {
     let visitors = vec![Visitor::Nobody, Visitor::ReaderAlways, Visitor::WriterAlways, Visitor::ReaderAfter(2)];
     let few_visitors = Settings { visitors, ..settings() };
     let counts = passes::<Crashed>(&expiring(), &few_visitors);
@@ -122,9 +122,9 @@ fn full_medium_at_every_step_loses_nothing() {
 
 #[test]
 fn split_survives() {
-    let counts = passes::<Crashed>(&[reopened_after_a_split()], &at_a_glance());
+    let counts = passes::<Crashed>(&[reopened_after_a_split()], &sampled_images());
     assert!(counts.reach(100, 0, 0), "{counts:?}");
-    let counts = passes::<InOrder>(&[around_a_split()], &at_a_glance());
+    let counts = passes::<InOrder>(&[around_a_split()], &sampled_images());
     assert!(counts.reach(100, 0, 0), "{counts:?}");
 }
 
@@ -159,7 +159,7 @@ fn everything_survives_in_order_for_long() {
 
 #[test]
 fn the_rules_of_limits_hold() {
-    rules_hold::<OfHiKv<HashOnly, Sim>>(&|| Sim::new(0, Model::Line));
+    rules_hold::<OfHiKv<NoOrder, Sim>>(&|| Sim::new(0, Model::Line));
 }
 
 fn answers_like_a_map<S: Subject<Medium = pmem_sim::Sim>>() {

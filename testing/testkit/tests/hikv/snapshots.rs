@@ -121,7 +121,7 @@ fn late_kept_version_is_caught() {
 }
 
 #[test]
-fn an_epoch_that_a_crash_takes_back_is_caught() {
+fn epoch_undone_by_crash_is_caught() {
     let violation = caught(heap::canary::EPOCH_NOT_FLUSHED, Model::Line, &[replaced_and_removed()], sampled());
     // The store's own check finds the item, or a snapshot of the recovered store misses it.
     let is_by_itself = match &violation.problem {
@@ -165,7 +165,7 @@ fn the_sweep_leaves_what_is_kept() {
     let kept_bytes = store.stats().live_bytes;
     SnapshotEngine::release_snapshot(&store, at);
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     let slot_bytes = Class::for_bytes((HEADER_BYTES + b"key".len() + b"old".len()) as u64).map(Class::bytes);
     assert_eq!(Some(kept_bytes - store.stats().live_bytes), slot_bytes);

@@ -22,7 +22,7 @@ pub(crate) const HASH_SEED: u64 = 7;
 pub(crate) struct OfHiKv<O, M>(PhantomData<fn() -> (O, M)>);
 
 /// The store that is crashed.
-pub(crate) type Crashed<O = HashOnly, M = Sim> = testkit::Crashed<OfHiKv<O, M>>;
+pub(crate) type Crashed<O = NoOrder, M = Sim> = testkit::Crashed<OfHiKv<O, M>>;
 
 /// The store with an ordered index once it was scanned.
 pub(crate) type InOrder = Crashed<WithOrder>;
@@ -33,12 +33,12 @@ pub(crate) trait Kept: 'static {
 }
 
 /// No ordered index.
-pub(crate) struct HashOnly;
+pub(crate) struct NoOrder;
 
 /// An ordered index.
 pub(crate) struct WithOrder;
 
-impl Kept for HashOnly {
+impl Kept for NoOrder {
     fn kept<M: Medium>(store: HiKv<M, HostDram>) -> HiKv<M, HostDram> {
         store
     }

@@ -9,7 +9,7 @@ use crate::closes::closed_and_changed;
 use crate::deferred;
 use crate::journaled;
 use crate::scripts::{clears_and_reopens, delete, everyday, put, several_at_once};
-use crate::subject::{Crashed, HashOnly, InOrder};
+use crate::subject::{Crashed, InOrder, NoOrder};
 use crate::{caught, passes, settings};
 
 fn both(visitor: Visitor) -> Settings {
@@ -35,7 +35,7 @@ fn two_writers_survive_wherever_both_are() {
 
 /// Snapshots are taken and released while another writer is active, and the log is waited for.
 #[test]
-fn second_writer_survives_beside_snapshots() {
+fn second_writer_survives_with_snapshots() {
     let ops = [put("a", "1"), Op::Snapshot, put("a", "2"), delete("a"), Op::Snapshot, put("b", "3"), Op::Release];
     let few = Settings { models: vec![Model::Line], images_per_op_max: 25, ..both(Visitor::WriterAlways) };
     passes::<Crashed>(&[Script::fresh(90, ops)], &few);
@@ -56,7 +56,7 @@ fn two_writers_survive_on_a_disk() {
 
 /// The same with deferred operations: the second writer also comes between an operation and its answer.
 #[test]
-fn two_writers_survive_where_they_are_told_later() {
+fn two_writers_survive_deferred_results() {
     for visitor in [Visitor::WriterAt(StepKind::FileWrite), Visitor::WriterAt(PAUSE)] {
         let settings = Settings {
             visitors: vec![visitor],
@@ -64,7 +64,7 @@ fn two_writers_survive_where_they_are_told_later() {
             images_per_op_max: 25,
             ..journaled::sparing()
         };
-        let counts = deferred::passes::<HashOnly>(&[everyday(), vec![several_at_once()]].concat(), &settings);
+        let counts = deferred::passes::<NoOrder>(&[everyday(), vec![several_at_once()]].concat(), &settings);
         assert!(counts.visits > 10, "{counts:?}");
     }
 }

@@ -93,7 +93,7 @@ fn kill_safe_writes_are_written_by_caller() {
 }
 
 #[test]
-fn where_no_thread_syncs_the_one_that_asks_does() {
+fn requesting_thread_syncs_if_none_does() {
     let journal = opened_with(&SimDisk::new(0, Model::Disk), Durability::Power, false);
     let notifier = journal.acknowledger().notifier(|| {});
     let receipt = published(&journal);

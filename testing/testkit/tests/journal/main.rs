@@ -89,7 +89,7 @@ fn written_frames_survive_kill_and_power_loss() {
 }
 
 #[test]
-fn whatever_the_disk_refuses_nothing_acknowledged_is_lost() {
+fn failing_disk_loses_no_acknowledged_write() {
     passes(Course { faults: true, ..PLAIN }, 100);
     passes(Course { level: Durability::Buffered, faults: true, ..PLAIN }, 70);
 }
@@ -140,7 +140,7 @@ fn broken_journals_are_caught() {
 }
 
 #[test]
-fn journals_that_believe_a_failed_sync_are_caught() {
+fn journals_ignoring_failed_sync_are_caught() {
     caught(journal::canary::SYNC_RETRIED, Course { faults: true, ..PLAIN });
     caught(journal::canary::TAIL_NOT_REWRITTEN, Course { faults: true, ..PLAIN });
     caught(journal::canary::REPLAYED_PAGES_TRUSTED, Course { faults: true, ..PLAIN });

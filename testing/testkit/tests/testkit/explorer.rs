@@ -124,7 +124,7 @@ fn every_broken_variant_is_caught_on_memory() {
 }
 
 #[test]
-fn every_broken_variant_is_caught_on_a_log() {
+fn log_explorer_catches_every_broken_variant() {
     EVERYWHERE.into_iter().for_each(|canary| assert_caught(canary, Model::Span));
 }
 
@@ -183,7 +183,7 @@ fn scan_contradicting_lookups_is_violation() {
 }
 
 #[test]
-fn an_interposed_reader_is_told_from_what_was_put() {
+fn interposed_reader_differs_from_put() {
     let readers = Settings { visitors: vec![Visitor::ReaderAlways], images_per_step_max: 0, ..settings() };
     let violation = objection_to::<Embroidering>(&readers).expect_err("values are longer than they were");
     assert!(matches!(violation.problem, Problem::Reader(_)), "{violation}");

@@ -57,11 +57,11 @@ fn filled<T: Tree<OnSim, SimDram>>() -> (T, Fences) {
 
 /// Returns the comparisons of a get that finds its key, on average.
 fn compares_per_get<T: Tree<OnSim, SimDram>>(tree: &T) -> f64 {
-    let tally = AtomicU64::new(0);
+    let comparisons = AtomicU64::new(0);
     for i in 0..PAIR_COUNT {
-        assert!(tree.get_counted(&key(i), |value| assert_eq!(value, VALUE), &tally).unwrap());
+        assert!(tree.get_counted(&key(i), |value| assert_eq!(value, VALUE), &comparisons).unwrap());
     }
-    tally.load(Ordering::Relaxed) as f64 / f64::from(PAIR_COUNT)
+    comparisons.load(Ordering::Relaxed) as f64 / f64::from(PAIR_COUNT)
 }
 
 fn dram_percent<T: Tree<OnSim, SimDram>>(tree: &T) -> f64 {
@@ -108,7 +108,7 @@ fn fptree_meets_the_published_facts() {
 }
 
 #[test]
-fn fptree_splits_a_full_leaf_for_an_update() {
+fn fptree_update_splits_full_leaf() {
     let tree = tree::<FpTree<OnSim, SimDram>>(4);
     let mut fences = Fences::default();
     tree.put(&key(0), &VALUE).unwrap();
@@ -161,9 +161,9 @@ fn cache_serves_what_was_read_last() {
     let cache_bytes = 64 << 10;
     let tree = filled::<FpTreeCached<OnSim, SimDram>>().0.caching(cache_bytes);
     let compares = |i: u32| {
-        let tally = AtomicU64::new(0);
-        assert!(tree.get_counted(&key(i), |value| assert_eq!(value, VALUE), &tally).unwrap());
-        tally.load(Ordering::Relaxed)
+        let comparisons = AtomicU64::new(0);
+        assert!(tree.get_counted(&key(i), |value| assert_eq!(value, VALUE), &comparisons).unwrap());
+        comparisons.load(Ordering::Relaxed)
     };
     assert!((0..10).all(|i| compares(i) > 0) && (0..10).all(|i| compares(i) == 0));
     assert!((10..PAIR_COUNT).all(|i| compares(i) > 0) && compares(0) > 0, "the oldest copies left");

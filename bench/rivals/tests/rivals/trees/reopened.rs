@@ -65,11 +65,11 @@ fn fptree_is_the_same_when_opened_again() {
 }
 
 #[test]
-fn nv_tree_is_the_same_when_opened_again() {
+fn reopened_nv_tree_is_unchanged() {
     stays::<NvTree<Sim, SimDram>>();
 }
 
 #[test]
-fn cached_fptree_is_the_same_when_opened_again() {
+fn reopened_cached_fptree_is_unchanged() {
     stays::<FpTreeCached<Sim, SimDram>>();
 }

@@ -44,6 +44,6 @@ fn nv_tree_is_linearizable() {
 
 /// So many keys that a node of the last inner level gets full.
 #[test]
-fn nv_tree_is_linearizable_while_inner_nodes_are_rebuilt() {
+fn nv_tree_is_linearizable_during_rebuilds() {
     is_linearizable::<NvTree<Sim, SimDram>>((800, 400), |reshapes| reshapes.rebuild_count() > 0);
 }

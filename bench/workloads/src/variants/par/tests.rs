@@ -30,7 +30,7 @@ fn are_level(ranges: &Ranges) {
 
 /// Ascending keys all belong to the last range: without migration it would hold them all.
 #[test]
-fn keys_migrate_to_neighbours_and_none_is_lost() {
+fn keys_migrate_to_neighbours_without_loss() {
     const COUNT: u64 = 40_000;
     let par = Par::new(4, QUEUE_BOUND, 0);
     par.ranges.load((0..COUNT).map(|number| key(2 * number)).collect());
@@ -50,7 +50,7 @@ fn keys_migrate_to_neighbours_and_none_is_lost() {
 }
 
 #[test]
-fn threads_that_write_while_keys_migrate_lose_none() {
+fn concurrent_writes_survive_migration() {
     const COUNT: u64 = 20_000;
     let par = Par::new(4, 4096, 1);
     par.ranges.load((0..1000).map(key).collect());

@@ -73,7 +73,7 @@ fn role_is_one_threads_at_time() {
 }
 
 #[test]
-fn as_many_have_the_role_as_are_wanted_in_the_end() {
+fn role_count_reaches_wanted_count() {
     for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (2, 0)] {
         settles::<Modelled>(from, to);
     }

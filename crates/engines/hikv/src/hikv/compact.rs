@@ -116,10 +116,9 @@ impl<'a, M: Medium, D: Memory> Mover<'a, '_, M, D> {
             position.place().into_iter().for_each(|place| writer.space().heap().free(medium, place));
         }
         let new = Prepared { reservation: new, expiry: item.expiry, stamp: item.header.epoch };
-        let target = match medium.breaks(canary::MOVE_UNCHECKED) {
-            false => WriteTarget { expected: Expected::Original(position), ..WriteTarget::any(signature, item.key) },
-            true => WriteTarget::any(signature, item.key),
-        };
+        let is_unchecked = medium.breaks(canary::MOVE_UNCHECKED);
+        let expected = if is_unchecked { Expected::Anything } else { Expected::Original(position) };
+        let target = WriteTarget { signature, key: item.key, expected };
         Ok(writer.publish(target, Some(new))?.answer.map(|_| Moved::Done { item_bytes: item.header.item_bytes() }))
     }
 

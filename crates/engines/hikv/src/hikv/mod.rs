@@ -71,7 +71,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         let Some(background) = space.background_within(TURN_MAX) else { return Ok(()) };
         let progress = ReapStep::new(&self.writer).run(background)?;
         if progress == Progress::Idle && pace.is_behind() {
-            pace.excuse();
+            pace.grant_free_puts();
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
     /// Returns true if all free space is known and nothing waits to be freed.
     fn is_at_rest(&self) -> Result<bool, Error> {
         let space = self.writer.space();
-        if !space.heap().is_swept() || !self.writer.order().come_to_rest(self.writer.disposal())? {
+        if !space.heap().is_swept() || !self.writer.order().quiesce(self.writer.disposal())? {
             return Ok(false);
         }
         let (start, mut backoff) = (Instant::now(), Backoff::long());

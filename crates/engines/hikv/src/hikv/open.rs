@@ -37,7 +37,7 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
 
     /// Opens the store in a region, after a clean close or after a crash: finishes an interrupted split, builds the
     /// directories, and can then serve keys. Counts and free space come from a clean image, or are computed in the
-    /// background ([`engine::Upkeep::step`]).
+    /// background ([`engine::Maintenance::step`]).
     pub fn open(medium: M, dram: D) -> Result<HiKv<M, D>, OpenError> {
         let opened = HiKv::<M, D>::parts(&medium, dram.clone());
         // This error comes first: unreadable ranges read as zeros, so a result or error that came from them is
@@ -71,8 +71,8 @@ impl<M: Medium, D: Memory> HiKv<M, D> {
         self
     }
 
-    /// Lets the store return free space in the background ([`engine::Upkeep::step`]) while its storage exceeds `above`
-    /// times the bytes of items and index; `None` for never.
+    /// Lets the store return free space in the background ([`engine::Maintenance::step`]) while its storage exceeds
+    /// `above` times the bytes of items and index; `None` for never.
     #[must_use]
     pub fn compacting_above(mut self, above: Option<f64>) -> HiKv<M, D> {
         self.compaction = Compaction::above(above);

@@ -22,8 +22,8 @@ use crate::write::{Prepared, WriteTarget, check_lengths};
 use engine::prelude::*;
 use engine::{
     BatchOp, Check, Clock, Compacting, CompactionReport, Condition, Cursor, Damage, Decide, Early, EngineStats, Error,
-    Expiry, Features, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem, OnResult,
-    PackedLookup, Progress, QueueStats, ScanCursor, Streamed, Tally, ValueBuffer, Visit, WantedThreads, may_write,
+    Expiry, Features, KeyChanges, Limits, Moment, OnCompaction, OnDamaged, OnExpired, OnExpiredItem, OnFound, OnItem,
+    OnResult, PackedLookup, Progress, QueueStats, ScanCursor, Streamed, ValueBuffer, Visit, WantedThreads, may_write,
 };
 use items::NewItem;
 
@@ -254,8 +254,8 @@ impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
         matches!(*cursor, Cursor::End) || matches!(*cursor, Cursor::Number(number) if has_passed(number))
     }
 
-    fn tally(&self) -> Option<&Tally> {
-        Some(self.writer.tally())
+    fn key_changes(&self) -> Option<&KeyChanges> {
+        Some(self.writer.key_changes())
     }
 
     fn random_cursor(&self, seed: u64) -> Cursor {
@@ -267,7 +267,7 @@ impl<M: Medium, D: Memory> Walks for HiKv<M, D> {
     }
 }
 
-impl<M: Medium, D: Memory> Upkeep for HiKv<M, D> {
+impl<M: Medium, D: Memory> Maintenance for HiKv<M, D> {
     fn step(&self) -> Result<Progress, Error> {
         let order = self.writer.order().step(self.writer.source())?;
         let space = self.space_step()?;
@@ -293,7 +293,7 @@ impl<M: Medium, D: Memory> Upkeep for HiKv<M, D> {
         self.writer.reaper().sleep_time(self.writer.reader())
     }
 
-    fn tidy(&self) -> Progress {
+    fn run_idle_maintenance(&self) -> Progress {
         self.tidy_space(|| {
             self.writer.space().collect(self.medium());
             self.writer.space().has_garbage()
@@ -369,8 +369,8 @@ impl<M: Medium, D: Memory> OrderedEngine for HiKv<M, D> {
         self.writer.order().drain_one(self.writer.disposal()).map(|count| count as u64)
     }
 
-    fn set_callers_apply(&self, do_they: bool) {
-        self.writer.order().leave_to_callers(do_they);
+    fn set_callers_apply(&self, is_enabled: bool) {
+        self.writer.order().leave_to_callers(is_enabled);
     }
 
     fn queue_stats(&self) -> QueueStats {

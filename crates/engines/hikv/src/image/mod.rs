@@ -93,7 +93,7 @@ impl CleanImage {
     }
 
     /// Records that the positions turned out not to be in order.
-    pub(super) fn distrust_order(&self) {
+    pub(super) fn mark_unordered(&self) {
         let mut known = self.known.lock();
         if let Known::Order(_) = *known {
             *known = Known::Space;

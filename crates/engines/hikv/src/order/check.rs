@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_the_hash_index_does_not_have_is_found() {
+    fn item_missing_from_hash_index_is_found() {
         let store = filled();
         let old = position(&store, 500);
         let _pin = epoch::pin();
@@ -172,7 +172,7 @@ mod tests {
         let store = filled();
         let taken_bytes = || {
             while store.stats().garbage_count > 0 {
-                store.tidy();
+                store.run_idle_maintenance();
             }
             store.stats().live_bytes
         };

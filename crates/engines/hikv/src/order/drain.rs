@@ -31,7 +31,7 @@ impl<D: Memory> Ordered<D> {
             return Ok(self.drain_many(disposal, queue, insist));
         }
         let group: Group = words[..single_count].iter().filter_map(|words| Change::from_words(*words)).collect();
-        if single_count == 0 || !self.apply_or_fall(disposal, &group, insist) {
+        if single_count == 0 || !self.apply_or_discard(disposal, &group, insist) {
             return Ok(0);
         }
         queue.applied.add(&group);
@@ -43,7 +43,7 @@ impl<D: Memory> Ordered<D> {
     fn drain_many<M: Medium>(&self, disposal: Disposal<'_, M, D>, queue: &Queue, insist: bool) -> usize {
         let number = queue.ring.head();
         let group = queue.many.next(number);
-        if !self.apply_or_fall(disposal, &group, insist) {
+        if !self.apply_or_discard(disposal, &group, insist) {
             return 0;
         }
         queue.applied.add(&group);
@@ -54,7 +54,7 @@ impl<D: Memory> Ordered<D> {
     }
 
     /// Does steps 2 and 3, or drops the tree; returns false if the delta is full.
-    fn apply_or_fall<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> bool {
+    fn apply_or_discard<M: Medium>(&self, disposal: Disposal<'_, M, D>, group: &Group, insist: bool) -> bool {
         self.tree.apply(disposal, group, insist).unwrap_or_else(|error| {
             self.fall_with(disposal, group, error);
             true

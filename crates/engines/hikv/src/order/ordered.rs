@@ -170,7 +170,7 @@ impl<D: Memory> Ordered<D> {
 
     /// Empties the queues and drops an unfinished build; returns false if changes are left. The caller ensures that no
     /// thread writes during the call.
-    pub(crate) fn come_to_rest<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<bool, Error> {
+    pub(crate) fn quiesce<M: Medium>(&self, disposal: Disposal<'_, M, D>) -> Result<bool, Error> {
         self.builder.give_up(&self.tree, disposal);
         while self.queues.queued_count() > 0 {
             if self.drain_all(disposal)? == 0 {
@@ -219,8 +219,8 @@ impl<D: Memory> Ordered<D> {
     }
 
     /// Sets whether the caller's threads apply changes.
-    pub(crate) fn leave_to_callers(&self, do_they: bool) {
-        self.queues.leave_to_callers(do_they);
+    pub(crate) fn leave_to_callers(&self, is_enabled: bool) {
+        self.queues.leave_to_callers(is_enabled);
     }
 
     /// Returns the number of workers that should do a step.

@@ -130,8 +130,8 @@ impl Queues {
     }
 
     /// Sets whether the caller's threads apply changes.
-    pub(super) fn leave_to_callers(&self, do_they: bool) {
-        self.is_callers.store(do_they, Ordering::Relaxed);
+    pub(super) fn leave_to_callers(&self, is_enabled: bool) {
+        self.is_callers.store(is_enabled, Ordering::Relaxed);
     }
 
     /// Returns the number of workers that should do a step.

@@ -25,7 +25,7 @@ pub(super) const CHANGE_WORDS: usize = 7;
 /// Has its own lines, because other threads store to adjacent data.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Apart<W>(W);
+struct CachePadded<W>(W);
 
 #[derive(Debug)]
 #[repr(align(64))]
@@ -37,8 +37,8 @@ struct Place<W> {
 /// The queue.
 #[derive(Debug)]
 pub(super) struct Ring<W = AtomicU64> {
-    tail: Apart<W>,
-    head: Apart<W>,
+    tail: CachePadded<W>,
+    head: CachePadded<W>,
     places: Box<[Place<W>]>,
 }
 
@@ -56,7 +56,7 @@ impl<W: Word> Ring<W> {
     pub(super) fn new(capacity: usize) -> Ring<W> {
         assert!(capacity.is_power_of_two(), "{capacity} places: not a power of two");
         let place = |_| Place { sequence: W::new(0), words: [(); CHANGE_WORDS].map(|()| W::new(0)) };
-        Ring { tail: Apart(W::new(0)), head: Apart(W::new(0)), places: (0..capacity).map(place).collect() }
+        Ring { tail: CachePadded(W::new(0)), head: CachePadded(W::new(0)), places: (0..capacity).map(place).collect() }
     }
 
     /// Takes the next place; `None` while the queue is full.

@@ -89,7 +89,7 @@ impl<D: Dram> Tree<D> {
     }
 
     /// Drops tree and delta, and retires the items that the delta kept. The queues stay as they are.
-    pub(super) fn fall<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
+    pub(super) fn discard<M: Medium>(&self, disposal: Disposal<'_, M, D>) {
         let mut slot = self.lock();
         self.set_phase(Phase::Off);
         let (_tree, deferred) = (slot.take(), self.delta.take_all());

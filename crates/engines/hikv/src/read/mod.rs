@@ -122,7 +122,7 @@ impl<M: Medium> Reader<M> {
     #[inline(always)]
     pub(crate) fn acknowledge_deferred(&self) -> Result<(), Error> {
         if let Some(ticket) = self.medium.deferred()
-            && !self.medium.breaks(canary::DEFERRED_SCAN_TOLD)
+            && !self.medium.breaks(canary::DEFERRED_SCAN_REPORTED)
         {
             let _ = self.medium.acknowledge_met(ticket)?;
         }

@@ -9,7 +9,7 @@ use pmem::{Medium, Offset};
 
 use super::finding::{Finding, SalvageError, Sink, Taken, Weight};
 use super::survey::Survey;
-use super::vouched::Vouched;
+use super::trusted_image::TrustedImage;
 use crate::places::Places;
 use items::Item;
 use items::layout::{HEADER_BYTES, Header};
@@ -26,7 +26,7 @@ pub(super) struct Run<'a, M> {
     pub(super) medium: &'a M,
     pub(super) survey: &'a Survey,
     batches: Interrupted,
-    vouched: Option<Vouched>,
+    trusted_image: Option<TrustedImage>,
     sink: &'a mut dyn Sink,
     /// Items that were taken, or are known to be lost.
     pub(super) met: Places,
@@ -42,10 +42,10 @@ pub(super) struct Run<'a, M> {
 
 impl<'a, M: Medium> Run<'a, M> {
     pub(super) fn new(medium: &'a M, survey: &'a Survey, sink: &'a mut dyn Sink) -> Run<'a, M> {
-        let (batches, vouched) = (Interrupted::read(medium), Vouched::read(medium, survey));
+        let (batches, trusted_image) = (Interrupted::read(medium), TrustedImage::read(medium, survey));
         let met = Places::new(medium.len_bytes());
         let (losses, astray, strays) = (Vec::new(), Vec::new(), HashSet::new());
-        Run { medium, survey, batches, vouched, sink, met, losses, astray, strays, gaps_gave: false }
+        Run { medium, survey, batches, trusted_image, sink, met, losses, astray, strays, gaps_gave: false }
     }
 
     pub(super) fn all(mut self) -> Result<(), SalvageError> {
@@ -68,7 +68,7 @@ impl<'a, M: Medium> Run<'a, M> {
             self.progress(done, total)?;
         }
         let found = self.take_unnamed()?;
-        if self.vouched.is_none() {
+        if self.trusted_image.is_none() {
             self.take_orphans()?;
         }
         self.report_gaps();
@@ -89,7 +89,7 @@ impl<'a, M: Medium> Run<'a, M> {
         let (chain, damaged) = chain_from(self.medium, segment, &|at| survey.is_segment_place(self.medium, at));
         if let Some(at) = damaged {
             let what = "the word that names a chained segment is damaged; what may be chained is left out";
-            let weight = if self.vouched.is_some() { Weight::Doubtful } else { Weight::Lost };
+            let weight = if self.trusted_image.is_some() { Weight::Doubtful } else { Weight::Lost };
             self.report(weight, at, None, what.into());
         }
         let strays = self.stray_pages(segment);
@@ -177,7 +177,7 @@ impl<'a, M: Medium> Run<'a, M> {
         if self.signature(item.key) == Some(entry.signature) && self.allows(entry) && self.take(entry, item)? {
             self.gaps_gave = true;
             let what = "the entry is in a segment with a damaged header: the value may be old, or the key deleted";
-            let weight = if self.vouched.is_some() { Weight::Mended } else { Weight::Doubtful };
+            let weight = if self.trusted_image.is_some() { Weight::Mended } else { Weight::Doubtful };
             self.report(weight, entry.slot.position, Some(item.key.to_vec()), what.into());
         }
         Ok(())
@@ -198,9 +198,9 @@ impl<'a, M: Medium> Run<'a, M> {
 
     /// Takes the items that the clean image has in use and no entry named; returns the signatures of the items found.
     fn take_unnamed(&mut self) -> Result<HashSet<u64>, SalvageError> {
-        let (survey, Some(vouched)) = (self.survey, self.vouched.take()) else { return Ok(HashSet::new()) };
+        let (survey, Some(trusted_image)) = (self.survey, self.trusted_image.take()) else { return Ok(HashSet::new()) };
         let mut found = HashSet::new();
-        for at in vouched.in_use(survey) {
+        for at in trusted_image.in_use(survey) {
             if !self.met.meet(at) {
                 continue;
             }
@@ -215,7 +215,7 @@ impl<'a, M: Medium> Run<'a, M> {
                 self.report(Weight::Mended, at, Some(item.key.to_vec()), what.into());
             }
         }
-        self.vouched = Some(vouched);
+        self.trusted_image = Some(trusted_image);
         Ok(found)
     }
 
@@ -232,7 +232,7 @@ impl<'a, M: Medium> Run<'a, M> {
     }
 
     fn report_gaps(&mut self) {
-        let weight = match (self.vouched.is_some(), self.gaps_gave) {
+        let weight = match (self.trusted_image.is_some(), self.gaps_gave) {
             (true, _) => Weight::Mended,
             (false, true) => Weight::Doubtful,
             (false, false) => Weight::Lost,
@@ -276,7 +276,7 @@ impl<'a, M: Medium> Run<'a, M> {
     }
 
     fn allows(&self, entry: &Entry) -> bool {
-        self.vouched.as_ref().is_none_or(|vouched| vouched.allows(self.survey, entry.position))
+        self.trusted_image.as_ref().is_none_or(|trusted_image| trusted_image.allows(self.survey, entry.position))
     }
 
     fn lose(&mut self, entry: &Entry, key: Option<Vec<u8>>, what: String) {

@@ -27,7 +27,7 @@ mod entries;
 mod finding;
 mod orphans;
 mod survey;
-mod vouched;
+mod trusted_image;
 
 use pmem::{Medium, MediumError};
 

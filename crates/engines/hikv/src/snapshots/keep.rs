@@ -51,10 +51,10 @@ impl Snapshots {
         let live = self.live.read();
         // SAFETY: found in the index, under the bucket's lock.
         let header = unsafe { item::read(medium, old) }?.header;
-        if let Some(seer) = live.seer(header.epoch, write.stamp) {
+        if let Some(newest_viewer) = live.newest_viewer(header.epoch, write.stamp) {
             let (from, until) = (header.epoch, write.stamp);
             let version = Version { position: old, item_bytes: header.item_bytes(), from, until };
-            self.kept.insert(seer, write.signature, write.key, version);
+            self.kept.insert(newest_viewer, write.signature, write.key, version);
         }
         Ok(())
     }

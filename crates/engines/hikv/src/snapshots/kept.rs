@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use index::Position;
 use parking_lot::Mutex;
 
-use super::owners::{Needless, Owners, Signed};
+use super::owners::{Owners, Signed, Unneeded};
 use engine::{Moment, SnapshotStats};
 
 /// The most items that are removed while the lock is held: some tens of microseconds, for which writers may wait.
@@ -52,14 +52,14 @@ struct Table {
 }
 
 impl Kept {
-    /// Enters an item that is about to be replaced. `seer` is the newest live snapshot that sees it.
-    pub(super) fn insert(&self, seer: u32, signature: u64, key: &[u8], version: Version) {
+    /// Enters an item that is about to be replaced. `newest_viewer` is the newest live snapshot that sees it.
+    pub(super) fn insert(&self, newest_viewer: u32, signature: u64, key: &[u8], version: Version) {
         let mut table = self.table.lock();
         self.count.fetch_add(1, Ordering::Relaxed);
         table.let_go.insert(version.position.item().word(), false);
         table.item_bytes += version.item_bytes;
         let key = table.enter(signature, key, version);
-        table.owners.insert(seer, version.from, (signature, key));
+        table.owners.insert(newest_viewer, version.from, (signature, key));
     }
 
     /// Records that the ordered index has released the item. Returns true if snapshots still hold it and will retire
@@ -120,13 +120,13 @@ impl Kept {
     }
 
     /// Ends the snapshot of this epoch; `older` is the next older live snapshot. Returns the items to remove.
-    pub(super) fn end_snapshot(&self, epoch: u32, older: Option<u32>) -> Needless {
+    pub(super) fn end_snapshot(&self, epoch: u32, older: Option<u32>) -> Unneeded {
         self.table.lock().owners.end(epoch, older)
     }
 
     /// Removes some of the items. Returns those that the ordered index has released, for the caller to retire; `None`
     /// once all are removed.
-    pub(super) fn remove_some(&self, needless: &mut Needless) -> Option<Vec<Position>> {
+    pub(super) fn remove_some(&self, needless: &mut Unneeded) -> Option<Vec<Position>> {
         let items = needless.take(STEP_COUNT);
         if items.is_empty() {
             return None;

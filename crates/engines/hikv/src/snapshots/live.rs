@@ -50,7 +50,7 @@ impl LiveSnapshots {
     }
 
     /// Returns the newest snapshot that sees an item which its key had from the stamp `from` until `until`.
-    pub(super) fn seer(&self, from: u32, until: u32) -> Option<u32> {
+    pub(super) fn newest_viewer(&self, from: u32, until: u32) -> Option<u32> {
         self.older_than(until).filter(|epoch| from <= *epoch)
     }
 

@@ -36,7 +36,7 @@ struct Owned {
 
 /// Items that no snapshot sees any more, and that are still in the side table.
 #[derive(Debug, Default)]
-pub(super) struct Needless(BTreeMap<u32, Vec<Signed>>);
+pub(super) struct Unneeded(BTreeMap<u32, Vec<Signed>>);
 
 impl Owners {
     /// Makes the snapshot of this epoch the owner of the key's item of this stamp.
@@ -48,9 +48,9 @@ impl Owners {
 
     /// Ends the snapshot of this epoch; `older` is the next older live snapshot. Returns the items that no snapshot
     /// sees any more.
-    pub(super) fn end(&mut self, epoch: u32, older: Option<u32>) -> Needless {
-        let Some(mut owned) = self.by_epoch.remove(&epoch) else { return Needless::default() };
-        let Some(older) = older else { return Needless(owned.by_stamp) };
+    pub(super) fn end(&mut self, epoch: u32, older: Option<u32>) -> Unneeded {
+        let Some(mut owned) = self.by_epoch.remove(&epoch) else { return Unneeded::default() };
+        let Some(older) = older else { return Unneeded(owned.by_stamp) };
         let needless = owned.by_stamp.split_off(&(older + 1));
         owned.count -= needless.values().map(Vec::len).sum::<usize>();
         if owned.count > 0 {
@@ -58,7 +58,7 @@ impl Owners {
             #[cfg(test)]
             (self.moved_count += _moved_count);
         }
-        Needless(needless)
+        Unneeded(needless)
     }
 }
 
@@ -82,7 +82,7 @@ impl Owned {
     }
 }
 
-impl Needless {
+impl Unneeded {
     /// Removes and returns the next items, at most `count`, as keys with stamps.
     pub(super) fn take(&mut self, count: usize) -> Vec<(Signed, u32)> {
         let mut taken = Vec::new();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_moves_few_times_in_any_order() {
+    fn items_move_few_times_in_any_order() {
         let oldest_first = moved_count(0..SNAPSHOT_COUNT);
         let newest_first = moved_count((0..SNAPSHOT_COUNT).rev());
         // An odd factor visits each number once.
@@ -149,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn only_items_that_no_older_snapshot_sees_are_needless() {
+    fn items_invisible_to_older_snapshots_are_unneeded() {
         let mut owners = Owners::default();
         owners.insert(9, 4, signed(1));
         owners.insert(9, 5, signed(2));
         owners.insert(9, 6, signed(3));
-        let stamps = |mut needless: Needless| needless.take(9).into_iter().map(|(_, stamp)| stamp).collect::<Vec<_>>();
+        let stamps = |mut needless: Unneeded| needless.take(9).into_iter().map(|(_, stamp)| stamp).collect::<Vec<_>>();
         assert_eq!(stamps(owners.end(9, Some(5))), [6]);
         assert_eq!(stamps(owners.end(5, None)), [4, 5]);
     }

@@ -28,7 +28,7 @@ fn taken_bytes(store: &Store, value: u8) -> u64 {
 
 fn settled_bytes(store: &Store) -> u64 {
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     store.stats().live_bytes
 }
@@ -82,7 +82,7 @@ fn epochs_do_not_come_round() {
 
 /// One version of a key for each snapshot, and one key that all snapshots see.
 #[test]
-fn each_snapshot_of_many_sees_its_moment_until_its_end() {
+fn each_snapshot_keeps_its_moment() {
     const COUNT: u32 = 300;
     let store = store();
     store.put(b"old", b"value").unwrap();

@@ -92,7 +92,7 @@ impl<D: Dram> Space<D> {
     }
 
     /// Slows a write. Called without a lock.
-    pub(crate) fn hold_up<M: Medium>(&self, medium: &M) {
+    pub(crate) fn slow_down<M: Medium>(&self, medium: &M) {
         self.throttle.throttle(&self.limbo, || _ = self.collect(medium));
     }
 
@@ -154,7 +154,7 @@ impl<D: Dram> Space<D> {
     }
 
     /// Stops sweep, growth and reaper while the guard is held. The caller is not pinned.
-    pub(crate) fn keep_background_away(&self) -> MutexGuard<'_, Background> {
+    pub(crate) fn pause_background(&self) -> MutexGuard<'_, Background> {
         self.background.lock()
     }
 

@@ -52,7 +52,7 @@ fn puts(count: u32, value: &[u8]) -> Changes {
 }
 
 #[test]
-fn batches_answer_like_a_map_while_segments_split() {
+fn batches_match_a_map_during_splits() {
     let (rig, mut contents, mut rng) = (Rig::new(), Contents::new(), Rng::with_seed(1));
     for _ in 0..120 {
         let value = |rng: &mut Rng| (rng.u8(..4) > 0).then(|| vec![rng.u8(..); rng.usize(..60)]);
@@ -208,7 +208,7 @@ fn contents(store: &impl Engine) -> Contents {
 
 /// A read-only store shows an unfinished batch completely or not at all, by every way of reading, and stores nothing.
 #[test]
-fn an_unfinished_batch_is_read_whole_or_not_at_all() {
+fn unfinished_batch_is_read_atomically() {
     let rig = Rig::new();
     write(&rig.store, &puts(4, b"old")).unwrap();
     let old = rig.contents();
@@ -301,7 +301,7 @@ fn scanned(store: &HiKv<Sim, HostDram>) -> Contents {
 
 /// More changes than the queue holds: batches make space for themselves, pinned or not.
 #[test]
-fn batches_that_fill_the_queue_are_kept_in_order() {
+fn full_queue_keeps_batches_in_order() {
     let (store, mut expected) = (ordered(), Contents::new());
     assert_eq!(scanned(&store), expected);
     for round in 0..6u32 {
@@ -334,7 +334,7 @@ fn batch_larger_than_queue_is_in_order() {
 /// The number of changes that wait for the ordered index is bounded: a batch that finds more than the queue has places
 /// applies them first.
 #[test]
-fn changes_of_batches_that_nobody_applies_are_bounded() {
+fn unapplied_batch_changes_are_bounded() {
     const OP_COUNT: u32 = 5000;
     let store = ordered();
     assert_eq!(scanned(&store), Contents::new());

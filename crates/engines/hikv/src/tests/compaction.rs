@@ -193,7 +193,7 @@ fn the_background_works_above_the_limit_alone() {
 
 /// A check keeps the background from moving anything: the worker should try again later, not immediately.
 #[test]
-fn the_background_rests_while_it_is_kept_from_compacting() {
+fn background_rests_while_compaction_is_blocked() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
     rig.store = rig.store.compacting_above(Some(1.1));
     let large = 2_000..2_200;
@@ -203,34 +203,34 @@ fn the_background_rests_while_it_is_kept_from_compacting() {
     large.for_each(|number| assert!(rig.store.delete(&key(number)).unwrap()));
     rig.free_garbage();
     background(&rig);
-    assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
+    assert!(matches!(rig.store.run_idle_maintenance(), Progress::Rest(_)));
     drop(checking);
     background(&rig);
     rig.free_garbage();
     background(&rig);
-    assert_eq!(rig.store.tidy(), Progress::Idle);
+    assert_eq!(rig.store.run_idle_maintenance(), Progress::Idle);
     assert!(rig.store.stats().compaction.freed_bytes > 1 << 20);
 }
 
 /// The worker should try again later, not immediately, although no thread writes.
 #[test]
-fn the_background_looks_again_for_what_a_reader_keeps() {
+fn background_retries_blocks_pinned_by_readers() {
     let rig = Rig::new();
     (0..2).for_each(|number| rig.put(&key(number), b"value"));
     let found = rig.store.get(&key(0), &mut |_, _, _| {
         assert!(rig.store.delete(&key(1)).unwrap());
         background(&rig);
-        assert!(matches!(rig.store.tidy(), Progress::Rest(_)));
+        assert!(matches!(rig.store.run_idle_maintenance(), Progress::Rest(_)));
     });
     assert!(found.unwrap());
     rig.free_garbage();
     background(&rig);
-    assert_eq!(rig.store.tidy(), Progress::Idle);
+    assert_eq!(rig.store.run_idle_maintenance(), Progress::Idle);
 }
 
 /// A pass ends while a reader keeps the moved items. Their chunks are too few for the background to count all again.
 #[test]
-fn space_of_moved_items_is_returned_once_readers_leave() {
+fn moved_items_are_freed_after_readers() {
     let mut rig = Rig::on(Sim::new(8 << 20, Model::Line));
     rig.store = rig.store.compacting_above(Some(1.1));
     let all = 0..7 * 127;
@@ -241,7 +241,7 @@ fn space_of_moved_items_is_returned_once_readers_leave() {
     let found = rig.store.get(&key(0), &mut |_, _, _| background(&rig)).unwrap();
     let kept = rig.store.stats().compaction;
     assert!(found && kept.moved_items > 20, "{kept:?}");
-    while rig.store.tidy() != Progress::Idle {
+    while rig.store.run_idle_maintenance() != Progress::Idle {
         background(&rig);
     }
     let freed = rig.store.stats().compaction;
@@ -258,7 +258,7 @@ fn redirect(sim: &Sim, item: Position) {
 }
 
 #[test]
-fn store_with_unknown_free_space_is_not_compacted() {
+fn unknown_free_space_prevents_compaction() {
     let rig = Rig::new();
     rig.put(b"key", b"value");
     redirect(rig.sim(), rig.position(b"key"));

@@ -57,7 +57,7 @@ fn check_names_every_bit_flip() {
 }
 
 #[test]
-fn writers_do_not_mistake_a_damaged_key_for_another() {
+fn writers_reject_damaged_keys() {
     let rig = rig();
     let item = rig.position(KEY).offset();
     flip(&rig, item, HEADER_BYTES as u64 * 8);
@@ -67,7 +67,7 @@ fn writers_do_not_mistake_a_damaged_key_for_another() {
 }
 
 #[test]
-fn every_flipped_bit_is_an_error_where_values_are_verified() {
+fn verified_values_reject_every_bit_flip() {
     let Rig { store } = rig();
     let rig = Rig { store: store.verifying(Verify::Values) };
     for_each_flipped_bit(&rig, |bit| {
@@ -107,7 +107,7 @@ fn entry_bit_flip_is_named_after_restart() {
 
 /// No flipped bit causes this.
 #[test]
-fn an_item_of_an_epoch_that_is_still_to_come_is_named() {
+fn item_of_future_epoch_is_named() {
     let rig = rig();
     let (position, medium, _pin) = (rig.position(KEY), rig.store.medium(), epoch::pin());
     // SAFETY: the index names the position, and no other thread uses the store.

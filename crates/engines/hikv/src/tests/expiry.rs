@@ -109,7 +109,7 @@ fn decision_is_shown_when_key_expires() {
 
 /// By the reaper, or by an earlier writer of the key; not by reads, nor by moves.
 #[test]
-fn each_item_that_expired_is_told_of_once() {
+fn each_expired_item_is_reported_once() {
     let timed = Timed::new();
     let (store, reported) = (&timed.rig.store, Arc::new(Mutex::new(Vec::new())));
     let note = Arc::clone(&reported);
@@ -150,7 +150,7 @@ fn expired_key_is_absent_then_freed() {
 }
 
 #[test]
-fn expired_key_is_deleted_or_inserted_anew() {
+fn expired_key_is_deleted_or_reinserted() {
     let timed = Timed::new();
     for number in 0..3u8 {
         timed.put_for(&[number], b"old", SECOND);
@@ -182,7 +182,7 @@ fn put_clears_expiry_and_update_keeps_it() {
 }
 
 #[test]
-fn an_expiry_is_set_changed_and_taken_back() {
+fn expiry_is_set_changed_and_removed() {
     let timed = Timed::new();
     let store = &timed.rig.store;
     let value = vec![7; 300_000];

@@ -9,7 +9,7 @@ use engine::{Error, Limits, Lookup};
 const EXTENT_BYTES: usize = 300_000;
 
 #[test]
-fn empty_keys_and_values_are_keys_and_values() {
+fn empty_keys_and_values_are_stored() {
     let rig = Rig::new();
     rig.put(b"", b"");
     rig.put(b"a", b"");

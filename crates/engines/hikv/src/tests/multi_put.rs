@@ -16,7 +16,7 @@ fn put(rig: &Rig, items: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Error> {
 }
 
 #[test]
-fn it_is_as_if_one_was_put_after_the_other() {
+fn multi_put_equals_sequential_puts() {
     let (rig, mut contents) = (Rig::new(), Contents::new());
     for round in 0..200u32 {
         // Some keys occur twice in a group, some are replaced, and there are enough of them for splits.

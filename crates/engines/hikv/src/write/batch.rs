@@ -275,7 +275,11 @@ impl<'a, M: Medium, D: Memory> BatchWrite<'a, M, D> {
         let hidden: Vec<Hidden<'_, '_>> = changes.iter().map(op_of).map(hide).collect();
         let finished = batch.commit(turn, record.publish())?;
         for change in &finished.changes {
-            self.writer.tally.replaced(op_of(change).1.key(), some(change.old).is_some(), some(change.new).is_some());
+            self.writer.key_changes.replaced(
+                op_of(change).1.key(),
+                some(change.old).is_some(),
+                some(change.new).is_some(),
+            );
         }
         for (signature, expiry) in due {
             self.writer.reader.index().lower_due_of(self.writer.cx(), signature, expiry.ms());

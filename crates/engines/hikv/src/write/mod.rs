@@ -20,7 +20,7 @@ use crate::read::Reader;
 use crate::reaper::Reaper;
 use crate::snapshots::{Disposal, Snapshots};
 use crate::space::Space;
-use engine::{Error, Limits, Progress, Tally, may_write, with_space};
+use engine::{Error, KeyChanges, Limits, Progress, may_write, with_space};
 
 pub(crate) use target::{Expected, Prepared, Tried, WriteTarget};
 
@@ -33,7 +33,7 @@ pub(crate) struct Writer<M, D: Dram> {
     snapshots: Snapshots,
     order: Ordered<D>,
     reaper: Reaper,
-    tally: Tally,
+    key_changes: KeyChanges,
 }
 
 impl<M: Medium, D: Memory> Writer<M, D> {
@@ -53,7 +53,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
             snapshots,
             order: Ordered::never(dram),
             reaper: Reaper::default(),
-            tally: Tally::default(),
+            key_changes: KeyChanges::default(),
         }
     }
 
@@ -104,8 +104,8 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     }
 
     #[inline(always)]
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn key_changes(&self) -> &KeyChanges {
+        &self.key_changes
     }
 
     /// Returns the context of a change of the index.
@@ -166,7 +166,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     /// Slows a write that leaves garbage, if there is too much. Called once before the write, without a lock.
     pub(crate) fn bound_garbage(&self) {
         if self.space.is_over() {
-            self.space.hold_up(self.reader.medium());
+            self.space.slow_down(self.reader.medium());
         }
     }
 

@@ -172,7 +172,7 @@ mod tests {
 
     /// All operations have the same first bits, and come in reverse order.
     #[test]
-    fn so_does_that_of_keys_whose_signatures_are_not_spread() {
+    fn plan_sorts_clustered_signatures() {
         comes_in_order(|key| 1_000 - u64::from(key[0]));
         let keys = [[9], [8], [7]];
         let ops = keys.each_ref().map(|key| BatchOp::Delete { key });

@@ -17,7 +17,7 @@ use index::cached_table::Write;
 use index::partitioned_hash::{LockedLookup, Published};
 use pmem::{Backoff, Medium, MediumError, Offset};
 
-use super::target::{Attempt, Committed, Expected, Laid, Pending, Prepared, Tried, WriteTarget};
+use super::target::{Attempt, Committed, Expected, Pending, Prepared, PreparedPlace, Tried, WriteTarget};
 use super::{Writer, broken};
 use crate::cache::{Hidden, reveal};
 use crate::canary;
@@ -54,7 +54,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         if let Some(done) = broken::put(self, target.signature(), item) {
             return done;
         }
-        let (key, new) = (item.key, self.lay(item)?);
+        let (key, new) = (item.key, self.prepare_place(item)?);
         let candidate = self.reader.prefetch_old(&target);
         let Some(bucket) = self.reader.index().lock_target(self.cx(), &target) else {
             return self.publish_after_all(pin, target.signature(), key, new);
@@ -89,7 +89,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         };
         let crowded = published.crowded;
         if old.is_none() {
-            self.tally.added(key);
+            self.key_changes.added(key);
         }
         self.settle(Written { key, old, new: Some(position) }, published, ticket, &mut hidden)?;
         if let Some(segment) = crowded {
@@ -101,18 +101,18 @@ impl<M: Medium, D: Memory> Writer<M, D> {
     /// Does steps 1 and 2: reserves space, writes the item and flushes it.
     #[inline(always)]
     pub(crate) fn prepare(&self, item: &NewItem<'_>) -> Result<Prepared<'_, D>, Error> {
-        Ok(self.lay(item)?.hold(self.space.heap()))
+        Ok(self.prepare_place(item)?.hold(self.space.heap()))
     }
 
     /// As [`Writer::prepare`], and returns the position instead of the reservation.
     #[inline(always)]
-    fn lay(&self, item: &NewItem<'_>) -> Result<Laid, Error> {
+    fn prepare_place(&self, item: &NewItem<'_>) -> Result<PreparedPlace, Error> {
         let medium = self.reader.medium();
         let reservation = self.space.reserve_for(medium, item.expiry, item.item_bytes())?;
         let (place, stamp) = (reservation.publish(), self.snapshots.stamp());
         // SAFETY: the space was just reserved.
         unsafe { item.write(medium, place.offset, stamp) };
-        Ok(Laid { position: Position::of(place), expiry: item.expiry, stamp })
+        Ok(PreparedPlace { position: Position::of(place), expiry: item.expiry, stamp })
     }
 
     /// Removes the key; returns false if it was absent.
@@ -143,7 +143,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
         };
         let mut hidden = self.cache.hide(self.reader.medium(), target.signature(), key, None);
         let published = bucket.remove_found(&found);
-        self.tally.removed(key);
+        self.key_changes.removed(key);
         self.settle(Written { key, old: Some(found.position), new: None }, published, ticket, &mut hidden)?;
         Ok(true)
     }
@@ -157,7 +157,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
 
     #[cold]
     #[inline(never)]
-    fn publish_after_all(&self, pin: Pin, signature: u64, key: &[u8], new: Laid) -> Result<(), Error> {
+    fn publish_after_all(&self, pin: Pin, signature: u64, key: &[u8], new: PreparedPlace) -> Result<(), Error> {
         self.publish_waiting(pin, WriteTarget::any(signature, key), Some(new.hold(self.space.heap()))).map(drop)
     }
 
@@ -222,7 +222,7 @@ impl<M: Medium, D: Memory> Writer<M, D> {
                         self.snapshots.keep(self.reader.medium(), replacement)?;
                     }
                     self.reaper.expect(expiry);
-                    self.tally.replaced(key, old.is_some(), position.is_some());
+                    self.key_changes.replaced(key, old.is_some(), position.is_some());
                     let written = Written { key, old, new: position };
                     let old_expiry = found.filter(|_| !is_copy).map(|found| found.value);
                     return Ok(WriteResult::Done(Some(Pending { written, old_expiry, published, ticket, hidden })));

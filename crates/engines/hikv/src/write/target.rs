@@ -38,9 +38,9 @@ pub(crate) struct Prepared<'r, D: Dram> {
 }
 
 /// As [`Prepared`], by its position: the space belongs to the writer until it publishes the item, or reserves the space
-/// again ([`Laid::hold`]) and frees it.
+/// again ([`PreparedPlace::hold`]) and frees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Laid {
+pub(super) struct PreparedPlace {
     pub(super) position: Position,
     pub(super) expiry: Expiry,
     pub(super) stamp: u32,
@@ -111,7 +111,7 @@ impl<D: Dram> Prepared<'_, D> {
     }
 }
 
-impl Laid {
+impl PreparedPlace {
     /// Reserves the item's space again, so that it is freed if nothing is published there.
     pub(super) fn hold<D: Dram>(self, heap: &Heap<D>) -> Prepared<'_, D> {
         let place = self.position.place().expect("an item that was laid has a place");

@@ -96,7 +96,7 @@ fn full_queue_delays_no_expiry() {
 }
 
 #[test]
-fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+fn reaper_keeps_up_with_constant_writes() {
     let clock = Clock::manual(0);
     for store in [
         unordered_store().by_clock(clock.clone()),

@@ -33,7 +33,7 @@ fn store_on(medium: Sim) -> Store {
 /// Workers are woken by the length of a queue: none while no thread writes, one for some changes, all if the queue is
 /// more than half full. If the caller's threads apply, workers are woken only at that length.
 #[test]
-fn workers_are_wanted_by_the_depth_of_queues() {
+fn queue_depth_determines_wanted_workers() {
     const BOUND: u32 = 1024;
     for (callers_apply, at_some) in [(false, WantedThreads::One), (true, WantedThreads::None)] {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: REGION_BYTES };
@@ -235,7 +235,7 @@ fn assert_caught(variant: impl FnOnce()) {
 }
 
 #[test]
-fn clear_leaves_nothing_in_order_and_the_order_goes_on() {
+fn clear_empties_order_and_order_continues() {
     let (store, mut contents, mut rng) = (store(), Contents::new(), Rng::with_seed(2));
     for _ in 0..3 {
         for _ in 0..1_000 {
@@ -272,7 +272,7 @@ fn writers_help_where_queues_are_full() {
     assert_eq!(store.stats().order.unwrap().queued_count, 0);
     // Threads of other tests read, and move on.
     let is_freed = |_: &u32| {
-        store.tidy();
+        store.run_idle_maintenance();
         store.stats().garbage_count == 0
     };
     assert!((0..1_000_000).find(is_freed).is_some(), "{} items wait", store.stats().garbage_count);
@@ -327,7 +327,7 @@ fn replaced_items_are_compared_with(medium: Sim) -> Result<(), Error> {
 }
 
 #[test]
-fn replaced_items_stay_until_the_tree_has_let_go_of_them() {
+fn replaced_items_stay_until_tree_releases_them() {
     replaced_items_are_compared_with(Sim::new(REGION_BYTES, Model::Line)).unwrap();
 }
 
@@ -340,7 +340,7 @@ fn items_freed_before_tree_are_caught() {
 /// The bytes in use once no reader keeps a replaced item.
 fn taken_bytes(store: &Store) -> u64 {
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     store.stats().live_bytes
 }

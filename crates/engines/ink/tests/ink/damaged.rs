@@ -62,7 +62,7 @@ fn key_words_of(store: &Ink<Sim, HostDram>, number: u32) -> Vec<u64> {
 }
 
 #[test]
-fn an_absence_that_damage_makes_is_told() {
+fn absence_caused_by_damage_is_reported() {
     let words = key_words_of(&filled(Verify::Nothing), 7);
     let mut hidden = 0;
     for bit in 0..64 {
@@ -120,7 +120,7 @@ fn verified_scan_shows_no_damaged_value() {
 
 /// A word with a wrong size class keeps the free space unknown, and prevents nothing else.
 #[test]
-fn damage_that_ends_the_sweep_does_not_end_the_reaper() {
+fn reaper_survives_damage_that_ends_sweep() {
     let (probe, mut unswept) = (filled(Verify::Nothing), 0);
     let (image, words) = (probe.tree().medium().images(1, 0).remove(0), key_words_of(&probe, 7));
     for bit in 48..64 {

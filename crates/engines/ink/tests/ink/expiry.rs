@@ -97,7 +97,7 @@ fn retried_batch_reports_each_key_once() {
 }
 
 #[test]
-fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+fn reaper_keeps_up_with_constant_writes() {
     let clock = Clock::manual(100);
     let store = Ink::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, Options::default()).unwrap();
     expired_keys_stay_few(&store.by_clock(clock.clone()), &clock);

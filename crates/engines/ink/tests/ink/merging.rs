@@ -54,7 +54,7 @@ fn deletes_ask_for_a_step_that_merges() {
 }
 
 #[test]
-fn batches_and_what_another_process_deleted_count_as_well() {
+fn batch_and_earlier_deletes_trigger_merges() {
     let sim = Sim::new(0, Model::Span);
     let store = filled(&sim);
     let full = node_count(&store);
@@ -84,7 +84,7 @@ fn beside_merges(store: &dyn Engine, work: impl FnOnce()) {
 }
 
 #[test]
-fn histories_beside_merges_are_linearizable() {
+fn histories_during_merges_are_linearizable() {
     for seed in 0..3 {
         let parameters = Parameters { partition_count: 3, ..PARAMETERS };
         let options = Options { order: 7, in_place: seed % 2 == 0 };
@@ -98,7 +98,7 @@ fn histories_beside_merges_are_linearizable() {
 }
 
 #[test]
-fn keys_of_others_stay_beside_merges() {
+fn unmerged_keys_survive_merges() {
     let store = OfInk::<false, Sim>::format(Sim::new(0, Model::Span), engine::Clock::default()).unwrap();
     let key = |own: u32, i: u32| [own.to_be_bytes(), i.to_be_bytes()].concat();
     let write = |own: u32| {

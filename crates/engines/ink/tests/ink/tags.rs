@@ -106,7 +106,7 @@ fn damage(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn another_keys_value_is_told_by_every_reader_and_writer() {
+fn value_of_other_key_is_detected() {
     let store = filled(true);
     assert_eq!(damage(&store), [""; 0]);
     give(&store, 7, 23);
@@ -134,7 +134,7 @@ fn another_keys_value_is_told_by_every_reader_and_writer() {
 
 /// A page written to the wrong place: the chunk of an older value of the same key, in the place of the newer one.
 #[test]
-fn an_older_value_at_another_place_is_told() {
+fn older_value_at_other_place_is_detected() {
     let store = filled(true);
     let medium = store.tree().medium();
     let chunk = |at: Offset| Offset(medium.load(at, Ordering::Relaxed) & ((1 << 48) - 1));

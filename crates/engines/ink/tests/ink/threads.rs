@@ -39,7 +39,7 @@ fn scans_are_in_order_while_others_write() {
 }
 
 #[test]
-fn clears_among_readers_and_writers_leave_a_sound_tree() {
+fn concurrent_clears_leave_a_sound_tree() {
     let store = store(7, false);
     crowd::clears_harm_no_others(&store);
     is_sound(&store);

@@ -56,7 +56,7 @@ fn last_quarter(max: u64) -> u64 {
 impl<M: Medium, D: Dram> Checkpointer<M, D> {
     /// Returns true if a checkpoint would meet the same damage as the last one, and the log has not grown enough to
     /// make a trial cheap in comparison.
-    pub(crate) fn is_vain(&self) -> bool {
+    pub(crate) fn would_repeat_damage(&self) -> bool {
         let is_small = |grown| grown <= self.reader.tree().len() / KEYS_PER_ENTRY;
         self.lanes.grown_since_damage().is_some_and(is_small)
     }
@@ -67,7 +67,7 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
 
     /// Returns true if the background should make a checkpoint.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.lanes.entry_count() >= self.log_entry_count_max().div_ceil(2) && !self.is_vain()
+        self.lanes.entry_count() >= self.log_entry_count_max().div_ceil(2) && !self.would_repeat_damage()
     }
 
     /// Ensures, before a write takes a lock, that the log has space.
@@ -92,10 +92,10 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
     #[cold]
     fn shorten_log(&self) -> Result<(), Error> {
         let mut current = self.current.lock();
-        if self.lanes.entry_count() < self.log_entry_count_max() || self.is_vain() {
+        if self.lanes.entry_count() < self.log_entry_count_max() || self.would_repeat_damage() {
             return Ok(());
         }
-        self.reader.region().go_on_without(self.make_after(&mut current))
+        self.reader.region().continue_without_checkpoint(self.make_after(&mut current))
     }
 
     /// Retries `attempt` while the region is full and something may still free space. The caller is not pinned, since
@@ -146,13 +146,13 @@ impl<M: Medium, D: Dram> Checkpointer<M, D> {
     /// Frees space. For an operation that adds, it makes a checkpoint only if that frees any; for one that frees, in
     /// any case.
     fn make_space(&self, frees: bool) -> Result<(), Error> {
-        self.reader.region().collect_patiently();
+        self.reader.region().collect_and_wait();
         let mut current = self.current.lock();
         let gives = self.lanes.gather();
-        if !frees && (!gives || self.is_vain()) {
+        if !frees && (!gives || self.would_repeat_damage()) {
             return Ok(());
         }
-        self.reader.region().go_on_without(self.make_after(&mut current))
+        self.reader.region().continue_without_checkpoint(self.make_after(&mut current))
     }
 }
 

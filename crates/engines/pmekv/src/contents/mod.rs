@@ -143,7 +143,7 @@ impl<M: Medium, D: Dram> Contents<M, D> {
     }
 
     /// Changes the record of a key that was found under its lane's lock.
-    pub(crate) fn learn(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
+    pub(crate) fn update_record(&self, found: &Found<'_, '_>, edit: Edit) -> Result<(), Error> {
         self.tree.apply_to(&self.records(), found, edit).map_err(of_change)
     }
 }

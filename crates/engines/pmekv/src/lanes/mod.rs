@@ -189,7 +189,7 @@ impl Lanes {
             return Ok(broken::cuts_apart(self, medium));
         }
         let logs = self.lock_all();
-        reader.is_learnt()?;
+        reader.check_batches_applied()?;
         self.reserve.begin(medium.breaks(canary::GONE_WHILE_READ));
         Ok((cuts_of(&logs), self.entry_count()))
     }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_of_one_segment_are_none_of_another() {
+    fn segments_never_share_entries() {
         let segment = Segment { at: Offset(64), lane: 1, opening: 1, first: 1, previous: Offset(128) };
         let others = [
             Segment { lane: 2, ..segment },

@@ -91,7 +91,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
 
     /// Returns an error if the tree lacks changes of a valid batch: a write based on the tree would contradict the log.
     /// The caller holds the lane's lock, or all.
-    pub(crate) fn is_learnt(&self) -> Result<(), Error> {
+    pub(crate) fn check_batches_applied(&self) -> Result<(), Error> {
         let what = "the index lacks changes of a batch: open the store again";
         if self.is_stuck.load(Ordering::Acquire) { Err(Error::Corrupt { offset: 0, what }) } else { Ok(()) }
     }

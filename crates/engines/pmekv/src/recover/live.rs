@@ -17,9 +17,9 @@ use index::bplus_tree::{LoadError, Loader};
 use index::{BPlusTree, Position};
 use pmem::{Dram, Medium, Offset};
 
-use super::begun::{Begun, Keyed};
 use super::lost::{Lost, damaged, past};
 use super::places::Places;
+use super::sorted_runs::{Keyed, SortedRuns};
 use super::threads::{each_part, share, thread_count};
 use super::windows::{WINDOW_COUNT, Window, Windows, read_nodes};
 use super::{Found, set};
@@ -31,7 +31,7 @@ use crate::root::Checkpoint;
 /// Parts of the nodes per thread, so that no thread has much left to do when the others have finished.
 const PARTS_PER_THREAD: usize = 8;
 /// Keys between two calls of the progress callback.
-const KEYS_PER_TELLING: u64 = 1 << 16;
+const KEYS_PER_REPORT: u64 = 1 << 16;
 
 /// The progress callback: the number of keys in the tree, and the total.
 pub(super) type Watch<'w> = dyn Fn(u64, u64) + Sync + 'w;
@@ -82,15 +82,15 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
     let load_part = |number: usize| {
         let Part { low, nodes } = parts[number];
         let high = parts.get(number + 1).map(|next| next.low);
-        let mut untold = 0;
+        let mut unreported = 0;
         let sorted = opening.sorted(opening.stored(nodes), begun.range(low, high)).inspect(|_| {
-            untold += 1;
-            if untold == KEYS_PER_TELLING {
-                report(mem::take(&mut untold));
+            unreported += 1;
+            if unreported == KEYS_PER_REPORT {
+                report(mem::take(&mut unreported));
             }
         });
         let part = loader.part(low, high, sorted);
-        report(untold);
+        report(unreported);
         part
     };
     let loaded =
@@ -104,7 +104,7 @@ pub(crate) fn load<M: Medium, D: Dram + Clone>(
 
 impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
     /// Reads the records that have begun according to the logs.
-    fn begun(&self) -> Result<Begun<'o>, HeapError> {
+    fn begun(&self) -> Result<SortedRuns<'o>, HeapError> {
         let threads = thread_count(self.places.count());
         let runs = each_part(threads, threads, |part| {
             let named = |stored| Named { stored, key: None };
@@ -113,7 +113,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
             run.sort_unstable_by(Keyed::by_key);
             Ok(run)
         });
-        runs.into_iter().collect::<Result<_, _>>().map(Begun::of)
+        runs.into_iter().collect::<Result<_, _>>().map(SortedRuns::of)
     }
 
     /// Splits the nodes into parts. Nodes whose records the logs have all superseded belong to the part before them.
@@ -141,7 +141,7 @@ impl<'o, M: Medium, D: Dram> Opening<'o, M, D> {
         let passed = Lost::default();
         let lost = self.lost.map(|_| &passed);
         for keys in read_nodes(self.records.0, (self.form, self.checkpoint.number), nodes, lost) {
-            for named in keys?.filter(|named| !self.places.speak_of(&named.stored)) {
+            for named in keys?.filter(|named| !self.places.mention(&named.stored)) {
                 if let Some(keyed) = past(lost, self.keyed(named))? {
                     return Ok(Some(keyed.key));
                 }

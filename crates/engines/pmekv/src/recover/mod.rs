@@ -20,11 +20,11 @@
 //! later be below the mark. From now on the store relies on data that a killed process has stored and not flushed, so
 //! step 1 flushes it.
 
-mod begun;
 mod live;
 mod logs;
 mod lost;
 mod places;
+mod sorted_runs;
 mod table;
 mod tail;
 mod threads;

@@ -38,7 +38,7 @@ impl Places {
         Places { tables, filter, any_lane }
     }
 
-    /// Prefetches the memory that [`Places::speak_of`] reads first.
+    /// Prefetches the memory that [`Places::mention`] reads first.
     #[inline]
     pub(super) fn prefetch(&self, stored: &Stored) {
         self.filter.prefetch(stored.record);
@@ -46,8 +46,8 @@ impl Places {
 
     /// Returns true if the logs mention a record of the nodes.
     #[inline]
-    pub(super) fn speak_of(&self, stored: &Stored) -> bool {
-        self.filter.may_have(stored.record) && self.table_of(stored).is_some_and(|table| table.speaks_of(stored.record))
+    pub(super) fn mention(&self, stored: &Stored) -> bool {
+        self.filter.may_have(stored.record) && self.table_of(stored).is_some_and(|table| table.mentions(stored.record))
     }
 
     /// Keeps the records that the logs do not mention.
@@ -55,7 +55,7 @@ impl Places {
         for stored in window.iter().map(|named| &named.stored).filter(|stored| self.filter.may_have(stored.record)) {
             self.table_of(stored).into_iter().for_each(|table| table.prefetch(stored.record));
         }
-        window.retain(|named| !self.speak_of(&named.stored));
+        window.retain(|named| !self.mention(&named.stored));
         window
     }
 
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_filter_has_every_place_and_few_others() {
+    fn filter_contains_places_and_few_others() {
         let places = |from: u64| (from..from + 1000).map(|number| Position::from_word(number << 8));
         let mut table = Table::with_space(1000);
         places(0).skip(1).for_each(|place| table.end(place));

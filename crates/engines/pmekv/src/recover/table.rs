@@ -37,7 +37,7 @@ impl Table {
         self.begin(Stored { record, ..UNUSED });
     }
 
-    pub(super) fn speaks_of(&self, record: Position) -> bool {
+    pub(super) fn mentions(&self, record: Position) -> bool {
         !self.slots[self.slot(record)].record.is_empty()
     }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_that_was_said_of_a_place_counts() {
+    fn last_record_of_a_place_counts() {
         let place = |number: u64| Position::from_word(number << 4);
         let stored = |number: u64, checksum| Stored { record: place(number), checksum, lane: 1 };
         for place_count in [0, 1, 2, 7, 1000] {
@@ -89,8 +89,8 @@ mod tests {
             (1..=place_count).for_each(|number| table.begin(stored(number, 1)));
             (1..=place_count).filter(|number| number % 2 == 0).for_each(|number| table.end(place(number)));
             (1..=place_count).filter(|number| number % 4 == 0).for_each(|number| table.begin(stored(number, 2)));
-            assert!((1..=place_count).all(|number| table.speaks_of(place(number))));
-            assert!(!table.speaks_of(place(place_count + 1)));
+            assert!((1..=place_count).all(|number| table.mentions(place(number))));
+            assert!(!table.mentions(place(place_count + 1)));
             assert_eq!((table.len() as u64, table.places().count() as u64), (place_count, place_count));
             let mut begun: Vec<_> = table.begun().map(|stored| (stored.record, stored.checksum)).collect();
             begun.sort_unstable_by_key(|(record, _)| record.word());

@@ -7,9 +7,9 @@ use pmem::{Dram, Medium, Span};
 
 use super::logs::FoundLog;
 use super::threads::{each_part, thread_count};
-use crate::canary;
 use crate::entry::{Entry, Kind};
 use crate::record::Records;
+use crate::{broken, canary};
 
 /// Decides for every entry.
 pub(super) fn decide<M: Medium, D: Dram>(medium: &M, heap: &Heap<D>, logs: &mut [FoundLog]) -> Result<(), HeapError> {
@@ -40,8 +40,7 @@ fn decide_log<M: Medium, D: Dram>(
                     ends.contains_key(&entry.batch) || medium.breaks(canary::BATCH_WITHOUT_LINE)
                 }
                 Kind::Put if medium.breaks(canary::ENDED_BY_BAD_RECORD) => {
-                    is_ended |= record(medium, heap, &entry).is_none();
-                    true
+                    broken::end_at_bad_record(record(medium, heap, &entry), &mut is_ended)
                 }
                 Kind::Put if is_tail && !medium.breaks(canary::RECORD_BELIEVED) => {
                     let found = record(medium, heap, &entry);

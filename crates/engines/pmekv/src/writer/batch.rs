@@ -110,7 +110,7 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         let mut changes = changes.collect::<Result<Vec<_>, _>>()?;
         changes.iter_mut().filter_map(|change| change.new.as_mut()).for_each(|new| new.write(region.medium()));
         let mut lanes = self.writer.lanes().lock_all();
-        reader.is_learnt()?;
+        reader.check_batches_applied()?;
         if let Some(condition) = reader.first_unmet(conditions)? {
             drop(lanes);
             conditions.iter().try_for_each(|condition| reader.met(reader.hash(condition.key)))?;
@@ -224,12 +224,12 @@ impl<'w, 'k, M: Medium, D: Dram> Batch<'w, 'k, M, D> {
         reader.region().medium().health()?;
         hashes.into_iter().for_each(|hash| reader.tickets().raise(hash, ticket));
         reader.publish(table);
-        let learn = |(key, _, edit): &(&[u8], _, Edit)| {
+        let update_record = |(key, _, edit): &(&[u8], _, Edit)| {
             let pin = epoch::pin();
             let found = reader.tree().find_to_change(pin.pinned(), &reader.records(), key)?;
-            reader.contents().learn(&found, *edit)
+            reader.contents().update_record(&found, *edit)
         };
-        if let Err(error) = edits.iter().try_for_each(learn) {
+        if let Err(error) = edits.iter().try_for_each(update_record) {
             reader.keep_published();
             return Err(error);
         }

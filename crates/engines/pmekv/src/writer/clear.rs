@@ -22,7 +22,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         region.may_write()?;
         let mut current = self.checkpointer.lock();
         let logs = self.lanes().lock_all();
-        reader.is_learnt()?;
+        reader.check_batches_applied()?;
         // No record is read, so damaged ones are cleared as well. No leaf is merged while all lanes are locked.
         let mut records = Vec::new();
         reader.contents().each_leaf(|_, leaf| {

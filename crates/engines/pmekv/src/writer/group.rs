@@ -81,7 +81,7 @@ struct Lane<'a> {
 }
 
 /// Puts or deletes of several keys under way.
-pub(crate) struct Together<'w, 'k, M: Medium, D: Dram> {
+pub(crate) struct GroupWrite<'w, 'k, M: Medium, D: Dram> {
     writer: &'w Writer<M, D>,
     wanted: &'k [Wanted<'k>],
     changes: Group<Change<'w, 'k, D>>,
@@ -89,10 +89,10 @@ pub(crate) struct Together<'w, 'k, M: Medium, D: Dram> {
     later: Group<usize>,
 }
 
-impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
+impl<'w, 'k, M: Medium, D: Dram> GroupWrite<'w, 'k, M, D> {
     /// Creates at most [`GROUP_COUNT`] changes, either puts or deletes.
-    pub(crate) fn new(writer: &'w Writer<M, D>, wanted: &'k [Wanted<'k>]) -> Together<'w, 'k, M, D> {
-        Together { writer, wanted, changes: Group::new(), later: Group::new() }
+    pub(crate) fn new(writer: &'w Writer<M, D>, wanted: &'k [Wanted<'k>]) -> GroupWrite<'w, 'k, M, D> {
+        GroupWrite { writer, wanted, changes: Group::new(), later: Group::new() }
     }
 
     /// Carries out the changes. Calls `on_result` for each, with true if the key was present.
@@ -140,13 +140,13 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
             reader.tree().likely(&records, leaf).into_iter().for_each(|old| records.prefetch(old));
         }
         let mut lanes = self.lock_lanes();
-        reader.is_learnt().ok()?;
+        reader.check_batches_applied().ok()?;
         let new = self.changes.iter_mut().filter_map(|change| change.new.as_mut());
         new.for_each(|new| new.write(reader.region().medium()));
         let found = self.find(pin.pinned(), &leaves, &mut lanes)?;
         self.enter(&mut lanes);
         let ticket = self.commit();
-        self.learn(&found, &mut lanes, ticket);
+        self.update_record(&found, &mut lanes, ticket);
         drop((lanes, found));
         drop(pin);
         self.retire();
@@ -235,7 +235,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
         let medium = self.writer.reader().region().medium();
         for change in &mut self.changes {
             let Lane { log, durable, .. } = &mut lanes[change.lane];
-            let durable = if medium.breaks(canary::GROUP_SAID_DURABLE) { log.last() } else { *durable };
+            let durable = if medium.breaks(canary::GROUP_REPORTED_DURABLE) { log.last() } else { *durable };
             if change.edit().is_some() {
                 let entry = entry(change.old, change.new.as_ref());
                 log.append(medium, Entry { durable, hash: change.hash, ..entry });
@@ -257,7 +257,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
     }
 
     /// Step 5. Readers must not see changes that a failed medium did not accept.
-    fn learn(&mut self, found: &[Found<'_, '_>], lanes: &mut [Lane<'_>], ticket: Ticket) {
+    fn update_record(&mut self, found: &[Found<'_, '_>], lanes: &mut [Lane<'_>], ticket: Ticket) {
         let medium = self.writer.reader().region().medium();
         if medium.health().is_err() {
             self.changes.iter_mut().for_each(|change| change.outcome = medium.health().map_err(Error::from));
@@ -266,7 +266,7 @@ impl<'w, 'k, M: Medium, D: Dram> Together<'w, 'k, M, D> {
         for (change, found) in self.changes.iter_mut().zip(found) {
             let Some(edit) = change.edit() else { continue };
             self.writer.reader().tickets().raise(change.hash, ticket);
-            if let Err(error) = self.writer.reader().contents().learn(found, edit) {
+            if let Err(error) = self.writer.reader().contents().update_record(found, edit) {
                 let of = |position: Option<Position>| position.unwrap_or(Position::EMPTY);
                 let (new, old) = (of(change.position), of(change.old));
                 let entry = Entry { new, old, hash: change.hash, ..Entry::VOID };

@@ -7,12 +7,12 @@
 mod batch;
 mod clear;
 mod group;
+mod maintenance;
 mod update;
-mod upkeep;
 
 use std::sync::atomic::AtomicU64;
 
-use engine::{Error, ExpiredItem, Outcome, PriorState, Reaper, Tally, WriteResult};
+use engine::{Error, ExpiredItem, KeyChanges, Outcome, PriorState, Reaper, WriteResult};
 use epoch::Pinned;
 use index::Position;
 use index::bplus_tree::{Edit, Keys as _, PrefetchedLeaf};
@@ -28,7 +28,7 @@ use crate::record::check_intact;
 use crate::{broken, canary};
 
 pub(crate) use batch::Batch;
-pub(crate) use group::Together;
+pub(crate) use group::GroupWrite;
 
 /// The record that a key must have to be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,12 +60,17 @@ pub(crate) struct Writer<M: Medium, D: Dram> {
     reaper: Reaper,
     /// The number of batches of this opening.
     batch_count: AtomicU64,
-    tally: Tally,
+    key_changes: KeyChanges,
 }
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(checkpointer: Checkpointer<M, D>) -> Writer<M, D> {
-        Writer { checkpointer, reaper: Reaper::default(), batch_count: AtomicU64::new(0), tally: Tally::default() }
+        Writer {
+            checkpointer,
+            reaper: Reaper::default(),
+            batch_count: AtomicU64::new(0),
+            key_changes: KeyChanges::default(),
+        }
     }
 
     pub(crate) fn with_reader(self, with: impl FnOnce(Reader<M, D>) -> Reader<M, D>) -> Writer<M, D> {
@@ -88,16 +93,16 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         &self.reaper
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn key_changes(&self) -> &KeyChanges {
+        &self.key_changes
     }
 
     /// Reports a change of the tree.
     #[inline(always)]
     fn count(&self, key: &[u8], edit: Edit) {
         match edit {
-            Edit::Insert(_) => self.tally.added(key),
-            Edit::Remove(_) => self.tally.removed(key),
+            Edit::Insert(_) => self.key_changes.added(key),
+            Edit::Remove(_) => self.key_changes.removed(key),
             Edit::Replace { .. } => {}
         }
     }
@@ -139,7 +144,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let (reader, region, medium) = (self.reader(), self.reader().region(), self.reader().region().medium());
         let (hash, records) = (reader.hash(prefetched.key()), reader.records());
         let mut log = self.lanes().lock(self.lanes().of_write(medium, hash));
-        reader.is_learnt()?;
+        reader.check_batches_applied()?;
         // The leaf has arrived by now, or will soon; the old record arrives while the new one is written.
         reader.tree().likely(&records, prefetched).into_iter().for_each(|old| records.prefetch(old));
         new.iter_mut().for_each(|new| new.write(medium));
@@ -162,19 +167,17 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let expires = new.as_ref().is_some_and(Prepared::expires);
         new.take().into_iter().for_each(Prepared::publish);
         if medium.breaks(canary::TREE_BEFORE_COMMIT) {
-            reader.contents().learn(&found, edit)?;
+            reader.contents().update_record(&found, edit)?;
         }
         log.append(medium, entry);
-        let ticket = match medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT) {
-            true => Ticket::default(),
-            false => medium.commit(Level::default()),
-        };
+        let is_early = medium.breaks(canary::ACKNOWLEDGED_BEFORE_COMMIT);
+        let ticket = if is_early { Ticket::default() } else { medium.commit(Level::default()) };
         self.lanes().count_entries(1, 0);
         // Readers must not see changes that a failed medium did not accept.
         medium.health()?;
         reader.tickets().raise(hash, ticket);
         if !medium.breaks(canary::TREE_BEFORE_COMMIT)
-            && let Err(error) = reader.contents().learn(&found, edit)
+            && let Err(error) = reader.contents().update_record(&found, edit)
         {
             self.take_back(&mut log, entry)?;
             return Err(error);
@@ -237,7 +240,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         };
         if entry.new == Position::EMPTY {
             // The promise for the deleted key is for this one.
-            log.keys().bring_back();
+            log.keys().reuse_promise();
         }
         let back = Entry { kind, checksum, new: entry.old, old: entry.new, durable: log.last(), ..entry };
         log.append(medium, back);

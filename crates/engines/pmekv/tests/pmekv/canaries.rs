@@ -50,15 +50,15 @@ fn batches_that_break_a_rule_are_caught() {
 }
 
 #[test]
-fn puts_of_several_that_break_a_rule_are_caught() {
+fn broken_multi_puts_are_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 60, ..settings() };
-    catches::<Crashed<OfPmekv>>(canary::GROUP_SAID_DURABLE, &[groups()], &quiet);
+    catches::<Crashed<OfPmekv>>(canary::GROUP_REPORTED_DURABLE, &[groups()], &quiet);
 }
 
 #[test]
-fn deletes_of_several_that_break_a_rule_are_caught() {
+fn broken_multi_deletes_are_caught() {
     let quiet = Settings { visitors: vec![Visitor::Nobody], images_per_op_max: 60, ..settings() };
-    for canary in [canary::GROUP_SAID_DURABLE, canary::GROUP_NOT_COMMITTED] {
+    for canary in [canary::GROUP_REPORTED_DURABLE, canary::GROUP_NOT_COMMITTED] {
         let verdict = hunt::<Crashed<OfPmekv>>(canary, &[groups_of_deletes()], &quiet);
         let is_by_itself = matches!(&verdict, Verdict::Caught(violation) if matches!(violation.op, Op::MultiDelete(_)));
         assert!(is_by_itself, "{canary:?}: {verdict:?}");

@@ -166,7 +166,7 @@ fn asked_first(done: &[Done]) -> usize {
 /// Sixteen gets prefetch all lines of records that they read before they read the first. Sixteen puts, or deletes,
 /// prefetch the first line of each replaced record.
 #[test]
-fn several_keys_are_asked_for_before_the_first_is_read() {
+fn multi_get_prefetches_before_reading() {
     let noted = Noted::new();
     // The keys differ in their first bytes, so each is compared with one record.
     let keys: Vec<_> = (0..16).map(|number| [number; 16]).collect();
@@ -266,7 +266,7 @@ fn durable_ticket_is_waited_for_once() {
 
 /// Group deletes of keys that another thread has just deleted wait for that thread's log, as a single delete does.
 #[test]
-fn an_absence_is_told_when_it_is_durable() {
+fn absence_is_reported_once_durable() {
     let sim = Sim::new(0, Model::Span);
     let store = Arc::new(Pmekv::format(sim.clone(), HostDram, &PARAMETERS, Options::default()).unwrap());
     store.put(&key(1), b"value").unwrap();

@@ -81,7 +81,7 @@ fn full_region_deletes_survive_every_crash() {
 }
 
 #[test]
-fn batches_and_keys_that_expire_survive_every_crash() {
+fn batches_and_expiry_survive_every_crash() {
     let scripts = [batches(), groups(), groups_of_deletes(), Script::expiring(), full()];
     let counts = survives::<Crashed<OfPmekv>>(&scripts, &settings());
     assert!(counts.reach(80, 50, 50), "{counts:?}");

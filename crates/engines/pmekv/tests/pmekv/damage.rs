@@ -58,19 +58,19 @@ fn bit_flips_everywhere_are_reported() {
 
 /// Of the entries after the checkpoint, only each lane's last may be mistaken for an unfinished write.
 #[test]
-fn entry_bit_flips_are_reported_except_lane_ends() {
+fn entry_bit_flips_reported_except_lane_ends() {
     let (image, read) = made();
-    let mut untold = 0;
+    let mut unreported = 0;
     let segments = read.iter().filter(|span| span.len_bytes == LINE_BYTES);
     for segment in segments {
         for number in 1..4 {
             let at = segment.start.plus(number * LINE_BYTES);
             assert!(number * LINE_BYTES < SEGMENT_BYTES);
             let is_empty = image.line(at) == [0; 8];
-            untold += u32::from(!is_empty && open(&image, Some((at.plus(16), 3))).is_ok());
+            unreported += u32::from(!is_empty && open(&image, Some((at.plus(16), 3))).is_ok());
         }
     }
-    assert!(untold <= 2, "{untold} damaged entries were not reported");
+    assert!(unreported <= 2, "{unreported} damaged entries were not reported");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn is_damage(error: &Error) -> bool {
 
 /// Only a key whose record cannot be read stays, and keys whose position in a leaf depends on its bytes.
 #[test]
-fn damage_stops_the_reaper_at_no_other_key() {
+fn reaper_continues_past_damaged_keys() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap().by_clock(clock.clone());
     let early = |number: &u32| number % 16 >= 8;
@@ -210,7 +210,7 @@ fn made_with_one_broken(sim: &Sim) -> OnSim {
 /// A checkpoint cannot name a record that cannot be read. The log continues without checkpoints, and expired keys are
 /// reaped.
 #[test]
-fn writes_go_on_beside_a_damaged_record() {
+fn writes_continue_next_to_damaged_record() {
     let (clock, sim) = (Clock::manual(100), Sim::new(0, Model::Line));
     let store = made_with_one_broken(&sim).by_clock(clock.clone());
     for number in 100..200 {
@@ -241,7 +241,7 @@ fn damaged_record_is_found_and_cleared() {
 /// With `Verify::Absence`, a lookup that passed a record with a damaged key returns an error: for reads, and for
 /// writes, which would add a second record.
 #[test]
-fn an_absence_that_damage_makes_is_told() {
+fn absence_caused_by_damage_is_reported() {
     let long = |number: u32| format!("a beginning that many keys have in common, and {number:04}").into_bytes();
     let filled = |verify| {
         let sim = Sim::new(0, Model::Line);

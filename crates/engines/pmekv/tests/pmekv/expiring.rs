@@ -56,7 +56,7 @@ fn key_expires_then_is_reaped_and_reported() {
 }
 
 #[test]
-fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+fn reaper_keeps_up_with_constant_writes() {
     let clock = Clock::manual(100);
     let store = Pmekv::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS, OPTIONS).unwrap();
     expired_keys_stay_few(&store.by_clock(clock.clone()), &clock);

@@ -133,7 +133,7 @@ fn refused_batch_uses_no_space() {
 
 /// A write that finds no space does not make checkpoints that would free none, because each reads all keys.
 #[test]
-fn writes_that_are_refused_cost_no_checkpoint_each() {
+fn refused_writes_start_no_checkpoints() {
     let sim = Sim::new(0, Model::Line);
     let short = Options { log_entry_count_max: 60, ..Options::default() };
     let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, short).unwrap();

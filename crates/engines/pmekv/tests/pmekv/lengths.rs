@@ -86,7 +86,7 @@ fn node_length_keys_survive_every_crash() {
 }
 
 #[test]
-fn stores_of_an_older_format_survive_every_crash() {
+fn older_formats_survive_every_crash() {
     let scripts = [script(), Script::seeded(3, &shape(8))];
     let counts = survives::<Crashed<OfOlder>>(&scripts, &settings());
     assert!(counts.reach(40, 50, 20), "{counts:?}");

@@ -54,7 +54,7 @@ fn at_first(sim: &Sim, kind: StepKind, then: impl Fn(&Sim) + Send + 'static) {
 }
 
 /// Returns true if a put during the writing of nodes is present after a crash.
-fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
+fn keeps_a_put_during_checkpoint(canary: Canary) -> bool {
     let (sim, store) = made(canary, ROOMY, 2);
     store.put(b"before", b"1").unwrap();
     let other = Arc::clone(&store);
@@ -66,9 +66,9 @@ fn keeps_a_put_beside_a_checkpoint(canary: Canary) -> bool {
 }
 
 #[test]
-fn put_beside_checkpoint_is_kept() {
-    assert!(keeps_a_put_beside_a_checkpoint(NONE));
-    assert!(!keeps_a_put_beside_a_checkpoint(canary::MARKS_AFTER_TREE));
+fn put_during_checkpoint_is_kept() {
+    assert!(keeps_a_put_during_checkpoint(NONE));
+    assert!(!keeps_a_put_during_checkpoint(canary::MARKS_AFTER_TREE));
 }
 
 /// Returns the number of checkpoints so far.
@@ -117,7 +117,7 @@ fn steps_at_which_puts_go_on(log_entry_count_max: u64) -> u64 {
 }
 
 #[test]
-fn puts_go_on_at_every_step_of_a_checkpoint() {
+fn puts_continue_during_checkpoint_steps() {
     // Four nodes, the record, the root, and the fence between them.
     assert!(steps_at_which_puts_go_on(100_000) >= 7);
     // The puts are slowed down, and finish.
@@ -126,7 +126,7 @@ fn puts_go_on_at_every_step_of_a_checkpoint() {
 
 /// A caller that reads metrics, as a server does each second, does not wait for a checkpoint.
 #[test]
-fn figures_are_told_beside_a_checkpoint() {
+fn figures_are_reported_during_checkpoints() {
     let (sim, store) = made(NONE, ROOMY, 2);
     store.put(b"key", b"1").unwrap();
     let other = Arc::clone(&store);
@@ -145,7 +145,7 @@ const LOOK_COUNT: usize = 20_000;
 
 /// Otherwise a record that is being written would count as damage.
 #[test]
-fn the_order_is_checked_when_nobody_writes() {
+fn idle_store_checks_its_order() {
     let (sim, store) = made(NONE, ROOMY, 1);
     store.put(b"key", b"1").unwrap();
     let (theirs, outcome) = (Arc::clone(&store), Arc::new(Mutex::new(None)));
@@ -177,7 +177,7 @@ fn shows(store: &OnSim, expected: &[u8]) -> bool {
 }
 
 /// Returns true if a batch during a checkpoint is present after a crash.
-fn keeps_a_batch_beside_a_checkpoint(canary: Canary) -> bool {
+fn keeps_a_batch_during_checkpoint(canary: Canary) -> bool {
     let (sim, store) = made(canary, ROOMY, 2);
     batch(&store, b"1");
     let other = Arc::clone(&store);
@@ -189,9 +189,9 @@ fn keeps_a_batch_beside_a_checkpoint(canary: Canary) -> bool {
 }
 
 #[test]
-fn batch_beside_checkpoint_is_kept() {
-    assert!(keeps_a_batch_beside_a_checkpoint(NONE));
-    assert!(!keeps_a_batch_beside_a_checkpoint(canary::BATCH_CUT_APART));
+fn batch_during_checkpoint_is_kept() {
+    assert!(keeps_a_batch_during_checkpoint(NONE));
+    assert!(!keeps_a_batch_during_checkpoint(canary::BATCH_CUT_APART));
 }
 
 /// Returns true if a batch that a crash cuts off is dropped, although a batch with the same number completed in the
@@ -310,7 +310,7 @@ fn beside_half_a_batch(read: impl Fn(&dyn Engine, [&[u8]; 2]) -> Vec<u8>) -> Vec
 /// A reader that has seen one key of a batch sees the whole batch, even if its lookup began before the batch was
 /// published.
 #[test]
-fn several_keys_are_read_as_one_batch_left_them() {
+fn multi_get_reads_batches_atomically() {
     let searched = beside_half_a_batch(|store, keys| {
         let mut values = Vec::new();
         store.multi_get(&keys, &mut |_, value| values.extend(value.unwrap())).unwrap();

@@ -100,7 +100,7 @@ fn threads_read_the_last_writes() {
 /// All keys but one that the second thread reads from the checkpoint have been deleted since, and that one's record is
 /// damaged.
 #[test]
-fn damage_beside_what_the_logs_have_overtaken_is_told() {
+fn damage_among_superseded_keys_is_reported() {
     let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
     let region = home.path().join("region");
     let store = made(&region, Options { log_entry_count_max: 1 << 20, ..Options::default() });
@@ -115,7 +115,7 @@ fn damage_beside_what_the_logs_have_overtaken_is_told() {
     bytes[at] ^= 1;
     fs::write(&region, bytes).unwrap();
     let mapped = Mapped::open(&region, MapOptions { writable: false, ..MapOptions::default() }).unwrap();
-    let store = Pmekv::open_past_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
+    let store = Pmekv::open_skipping_damage(mapped, HostDram, Options::default(), &|_, _| {}).unwrap();
     let (mut count, mut reported) = (0, Vec::new());
     let mut report = |error: Error| {
         reported.push(error.to_string());

@@ -84,14 +84,14 @@ fn all_can_be_deleted(lane_count: u32, growth_count: u64, sizes: &Sizes, opening
 }
 
 #[test]
-fn all_keys_of_a_full_region_can_be_deleted() {
+fn full_region_allows_deleting_all_keys() {
     for (lane_count, growth_count) in [(1, 1), (2, 1), (2, 4), (16, 4)] {
         all_can_be_deleted(lane_count, growth_count, ONE_SIZE, 0);
     }
 }
 
 #[test]
-fn all_keys_of_a_full_region_can_be_deleted_over_openings() {
+fn full_region_allows_deletes_across_reopens() {
     all_can_be_deleted(2, 4, ONE_SIZE, 5);
     all_can_be_deleted(16, 4, SIZES, 10);
 }
@@ -104,7 +104,7 @@ fn full_region_can_be_emptied() {
 
 /// Two threads, each with keys of both lanes.
 #[test]
-fn two_threads_can_delete_all_keys_of_a_full_region() {
+fn full_region_allows_concurrent_deletes() {
     let (_, store, count) = filled(2, 4, SIZES);
     let halves = scattered(count);
     let (first, second) = halves.split_at(halves.len() / 2);
@@ -155,7 +155,7 @@ fn full_region_has_space_for_replacement_key() {
 
 /// Groups and batches of deletes, also of lanes whose log has only the batch's end.
 #[test]
-fn several_keys_of_a_full_region_can_be_deleted_together() {
+fn full_region_allows_multi_deletes() {
     let (_, store, count) = filled(4, 1, SIZES);
     let numbers = scattered(count);
     let (groups, batches) = numbers.split_at(numbers.len() / 2);
@@ -311,11 +311,11 @@ fn finds_slots_while_keys_change(canary: Canary) -> bool {
             }
         });
         // Polls until the thread waits for the checkpoint.
-        let (mut before, mut look_count) = (0, 0);
-        while look_count < LOOK_COUNT && !changing.is_finished() {
+        let (mut before, mut poll_count) = (0, 0);
+        while poll_count < LOOK_COUNT && !changing.is_finished() {
             thread::yield_now();
             let now = changed.load(Ordering::Relaxed);
-            look_count = if now == before { look_count + 1 } else { 0 };
+            poll_count = if now == before { poll_count + 1 } else { 0 };
             before = now;
         }
         *noted.lock() = Some(changing);

@@ -73,7 +73,7 @@ pub(crate) fn is_full(error: &Error) -> bool {
 /// Frees retired records, once no reader of this process can use them.
 pub(crate) fn free_all<M: Medium>(store: &Pmekv<M, HostDram>) {
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
         thread::yield_now();
     }
 }

@@ -55,7 +55,7 @@ fn takes_others_after_a_crash(canary: Canary) -> bool {
 }
 
 #[test]
-fn slots_that_deletes_leave_are_kept_for_other_keys() {
+fn deleted_slots_are_kept_for_reuse() {
     assert!(takes_others_after_a_crash(Canary("none")));
     assert!(!takes_others_after_a_crash(canary::SURPLUS_NOT_KEPT));
 }

@@ -112,7 +112,7 @@ impl Background {
     }
 
     /// Stops sweep, growth and reaper while the guard is held. The caller is not pinned.
-    pub(crate) fn keep_away(&self) -> MutexGuard<'_, Work> {
+    pub(crate) fn pause_background(&self) -> MutexGuard<'_, Work> {
         self.work.lock()
     }
 }

@@ -67,7 +67,7 @@ fn reap_segment<M: Medium, D: Dram>(
             expiring.expectation().expect();
         }
         let is_due = keys.clock().is_past(seen.expiry) && keys.intact_contents(slot).is_ok();
-        let removal = if is_due { writer.tally().removal(seen.key) } else { None };
+        let removal = if is_due { writer.key_changes().removal(seen.key) } else { None };
         if removal.is_some()
             && let Some(outcome) = reap_key(writer, seen.key, slot)?
         {

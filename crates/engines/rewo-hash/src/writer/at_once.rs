@@ -61,7 +61,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         let entered = new.new;
         new.publish(&self.expiring);
         if old.is_none() {
-            self.tally.added(key.bytes);
+            self.key_changes.added(key.bytes);
         }
         self.finish(key, published, hidden, Some(&entered), old.as_ref())?;
         Ok(Outcome::found(if old.is_some() { PriorState::Present } else { PriorState::Absent }))
@@ -85,7 +85,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             reveal(self.keys(), hidden.take(), None);
         }
         let published = buckets.remove(&old);
-        self.tally.removed(key.bytes);
+        self.key_changes.removed(key.bytes);
         self.finish(key, published, hidden, None, Some(&old.slot))?;
         Ok(Outcome::found(PriorState::Present))
     }

@@ -33,7 +33,7 @@ struct Done<'a, 'k> {
 enum Stop {
     Space(NoSpace),
     /// This condition does not hold.
-    Unmet(usize),
+    ConditionFailed(usize),
     Failed(Error),
 }
 
@@ -91,7 +91,7 @@ impl<'k> Batch<'k> {
                     writer.may_grow()?;
                     writer.table().split_for_batch(writer.cx(), full, &self.signatures)?;
                 }
-                Err(Stop::Unmet(condition)) => {
+                Err(Stop::ConditionFailed(condition)) => {
                     find_again(writer.keys(), self.conditions.iter().map(|(key, _)| *key))?;
                     return Err(Error::ConditionFailed { condition });
                 }
@@ -116,7 +116,7 @@ impl<'k> Batch<'k> {
             }
             let live = found.as_ref().map(|found| keys.live_witness(&found.slot)).transpose()?.flatten();
             if !condition.holds(live) {
-                return Err(Stop::Unmet(number));
+                return Err(Stop::ConditionFailed(number));
             }
         }
         let (mut replaced, mut changed, mut counted) = (Vec::new(), Vec::new(), Vec::new());
@@ -149,7 +149,7 @@ impl<'k> Batch<'k> {
         let hidden = changed.map(|(number, key)| (number, writer.cache().hide(key))).collect();
         let ticket = Some(batch.commit(turn, record).map_err(Error::from)?);
         counted.into_iter().for_each(|(key, was_present, is_present)| {
-            writer.tally.replaced(key, was_present, is_present);
+            writer.key_changes.replaced(key, was_present, is_present);
         });
         Ok(Done { replaced, hidden, ticket })
     }

@@ -9,7 +9,7 @@ mod conditional;
 mod moved;
 mod prepared;
 
-use engine::{Error, ExpiredItem, Outcome, PriorState, Tally, WriteResult, may_write};
+use engine::{Error, ExpiredItem, KeyChanges, Outcome, PriorState, WriteResult, may_write};
 use heap::layout::SEGMENT_BYTES;
 use index::BlockHash;
 use index::Position;
@@ -35,7 +35,7 @@ pub(crate) struct Writer<M, D: Dram> {
     space: Space<D>,
     expiring: Expiring,
     growth: Growth,
-    tally: Tally,
+    key_changes: KeyChanges,
 }
 
 /// The handling of a put whose segment is full.
@@ -61,7 +61,13 @@ type Allowed<'a> = dyn FnMut(Option<&Slot>) -> bool + 'a;
 
 impl<M: Medium, D: Dram> Writer<M, D> {
     pub(crate) fn new(reader: Reader<M>, space: Space<D>) -> Writer<M, D> {
-        Writer { reader, space, expiring: Expiring::default(), growth: Growth::default(), tally: Tally::default() }
+        Writer {
+            reader,
+            space,
+            expiring: Expiring::default(),
+            growth: Growth::default(),
+            key_changes: KeyChanges::default(),
+        }
     }
 
     pub(crate) fn set_growth(&mut self, growth: Growth) {
@@ -88,8 +94,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
     }
 
     #[inline(always)]
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn key_changes(&self) -> &KeyChanges {
+        &self.key_changes
     }
 
     #[inline(always)]
@@ -183,7 +189,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
             }
         };
         new.take().into_iter().for_each(|new| new.publish(&self.expiring));
-        self.tally.replaced(key.bytes, old.is_some(), entered.is_some());
+        self.key_changes.replaced(key.bytes, old.is_some(), entered.is_some());
         let before = self.keys().prior_state(old.as_ref());
         self.finish(key, published, hidden, entered.as_ref(), old.as_ref())?;
         let before = before?;

@@ -89,7 +89,7 @@ fn an_opened_stores_table_is_filled() {
 
 /// An item that the background cannot add is still present: its key is not absent.
 #[test]
-fn damage_is_no_absence_to_a_table_that_is_filled() {
+fn filled_cache_keeps_damage_an_error() {
     for len_bytes in [40, 10] {
         let sim = Sim::new(0, Model::Span);
         let first = RewoHash::format(sim.clone(), HostDram, &PARAMETERS).unwrap();
@@ -207,7 +207,7 @@ pub(crate) fn before_each_access(work: impl Fn() + 'static, during: impl FnOnce(
 }
 
 /// Returns true if a reader during a put gets the old item after the new one.
-fn tells_an_older_item(broken: Option<Canary>) -> bool {
+fn detects_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
     let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
@@ -222,8 +222,8 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 
 #[test]
 fn reader_during_put_gets_no_older_item() {
-    assert!(!tells_an_older_item(None));
-    assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
+    assert!(!detects_an_older_item(None));
+    assert!(detects_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
 /// No reader waits for a failed put, and its key is cached again.

@@ -45,7 +45,7 @@ fn holds(table: &BlockHash, medium: &Sim, expected: impl Fn(u32) -> Option<Vec<u
 }
 
 #[test]
-fn keys_of_one_signature_are_chained_and_stay() {
+fn keys_of_one_signature_stay_chained() {
     let (medium, limbo) = (Sim::new(0, Model::Line), Limbo::default());
     let heap = Heap::format(&medium, EngineNumber::REWO_HASH, &PARAMETERS, HostDram).unwrap();
     let (geometry, sign) = (Geometry::new(1).unwrap(), || Box::new(|_: &[u8]| SIGNATURE));

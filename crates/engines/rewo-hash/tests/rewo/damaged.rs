@@ -51,7 +51,7 @@ fn moved_images() -> (u32, Vec<Image>) {
 }
 
 #[test]
-fn duplicates_in_a_read_only_store_are_one_item() {
+fn read_only_store_merges_duplicates() {
     let (last, images) = moved_images();
     let mut duplicate_count = 0;
     for image in images {
@@ -131,7 +131,7 @@ fn page_of_zeros_among_items_is_reported() {
 
 /// A reader with `Verify::Absence` gets an error if damage may hide a key, and no writer puts the key a second time.
 #[test]
-fn an_absence_that_damage_makes_is_told() {
+fn absence_caused_by_damage_is_reported() {
     let probe = filled();
     let (mut hidden, mut reported) = (0, 0);
     for (at, _) in slots(&probe) {
@@ -221,11 +221,11 @@ fn used_with_damage(medium: Sim, is_reported: bool) {
     let _ = store.write_batch(&ops);
     KEYS.iter().for_each(|(key, _)| _ = store.delete(key));
     let _ = store.clear();
-    store.tidy();
+    store.run_idle_maintenance();
 }
 
 #[test]
-fn the_reaper_does_not_believe_a_damaged_expiry() {
+fn reaper_ignores_damaged_expiry() {
     const EXPIRY_BYTES: u64 = 16;
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     let store = store.by_clock(Clock::manual(5000));

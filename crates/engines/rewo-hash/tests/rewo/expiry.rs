@@ -26,7 +26,7 @@ fn key_expires_then_is_reaped_and_reported() {
 
 /// The reaper walks the whole table while the item is written and not yet published: it is notified afterwards.
 #[test]
-fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
+fn missed_item_is_reaped_by_next_walk() {
     let clock = Clock::manual(100);
     let store = RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let store = Rc::new(store.by_clock(clock.clone()));
@@ -49,7 +49,7 @@ fn an_item_that_a_walk_has_missed_is_reaped_by_the_next() {
 /// Keys are added all the time, so the background has full buckets to look for in each step: expired keys are reaped
 /// nevertheless.
 #[test]
-fn keys_that_come_keep_none_that_is_due() {
+fn new_keys_do_not_delay_expiry() {
     let (clock, parameters) = (Clock::manual(100), Parameters { partition_count: 16, ..PARAMETERS });
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &parameters).unwrap();
     let store = store.by_clock(clock.clone()).pre_evicting(true);
@@ -99,7 +99,7 @@ fn failing_walk_reports_reaped_and_continues() {
 }
 
 #[test]
-fn expired_keys_stay_few_under_a_writer_that_never_stops() {
+fn reaper_keeps_up_with_constant_writes() {
     let clock = Clock::manual(100);
     let store = RewoHash::format(Sim::new(0, Model::Line), HostDram, &PARAMETERS).unwrap();
     expired_keys_stay_few(&store.by_clock(clock.clone()), &clock);

@@ -31,7 +31,7 @@ fn half_split_returns_its_space() {
             }
         }
         assert!(full_count > 20, "the region is larger than that");
-        while store.tidy() == Progress::More || store.stats().garbage_count > 0 {}
+        while store.run_idle_maintenance() == Progress::More || store.stats().garbage_count > 0 {}
         assert_eq!(store.stats().live_bytes, needed_bytes(&store));
     }
 }
@@ -54,7 +54,7 @@ fn reaps_all_where_growth_fails(fail: &dyn Fn(&Sim)) {
     clock.advance(Duration::from_secs(2));
     while store.step().unwrap() == Progress::More {}
     assert_eq!((store.stats().reaped_count, store.len().unwrap()), (count, 0));
-    while store.tidy() == Progress::More || store.stats().garbage_count > 0 {}
+    while store.run_idle_maintenance() == Progress::More || store.stats().garbage_count > 0 {}
     put(0).unwrap();
 }
 
@@ -75,7 +75,7 @@ fn batch_frees_replaced_items() {
     let keys = [key(0), key(1)];
     store.write_batch(&[BatchOp::Put { key: &keys[0], value: &[2; 100] }, BatchOp::Delete { key: &keys[1] }]).unwrap();
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     assert_eq!(store.stats().live_bytes, needed_bytes(&store));
 }

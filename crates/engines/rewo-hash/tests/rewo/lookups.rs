@@ -69,7 +69,7 @@ fn is_shown_in_order(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
 }
 
 #[test]
-fn looks_and_groups_show_what_gets_do() {
+fn lookups_and_groups_match_gets() {
     let stores = [
         store(),
         store().verifying(Verify::Values),

@@ -117,7 +117,7 @@ fn stays(store_count: usize) -> Option<bool> {
 }
 
 #[test]
-fn lock_bits_of_a_write_that_overtook_stay() {
+fn lock_bits_of_overtaking_write_stay() {
     let all: Vec<_> = (0..).map_while(stays).collect();
     assert!(all.len() > 1 && all.iter().all(|stays| *stays), "{all:?}");
 }

@@ -83,7 +83,7 @@ fn serving(store: &Rc<OnHooked>, then: impl Fn() + 'static, during: impl FnOnce(
 }
 
 /// Returns true if a reader during a put, whose copy another thread writes, gets the old item after the new one.
-fn tells_an_older_item(broken: Option<Canary>) -> bool {
+fn detects_an_older_item(broken: Option<Canary>) -> bool {
     let store = hooked(broken);
     let is_older = Rc::new(Cell::new(false));
     let (reader, reported) = (Rc::clone(&store), Rc::clone(&is_older));
@@ -99,8 +99,8 @@ fn tells_an_older_item(broken: Option<Canary>) -> bool {
 
 #[test]
 fn reader_during_put_gets_no_older_item() {
-    assert!(!tells_an_older_item(None));
-    assert!(tells_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
+    assert!(!detects_an_older_item(None));
+    assert!(detects_an_older_item(Some(canary::COPY_HIDDEN_LATE)));
 }
 
 /// A copy that another thread has written is shown only if its item is durable.
@@ -133,13 +133,13 @@ fn puts_that_split_are_served_too() {
 }
 
 #[test]
-fn crashes_show_a_copy_that_is_shown_early() {
+fn crashes_catch_copies_published_early() {
     let _alone = CRASHING.lock();
     catches::<Crashed<OfServed>>(canary::COPY_SHOWN_EARLY, &[refills()], &one_by_one());
 }
 
 #[test]
-fn missing_or_read_only_table_has_no_threads() {
+fn read_only_cache_has_no_threads() {
     let made = || RewoHash::format(Hooked::on(Sim::new(0, Model::Span)), HostDram, &PARAMETERS).unwrap();
     let threads = |store: &OnHooked| store.stats().figure("cache_thread_count");
     assert_eq!(threads(&made().copying_by(2).unwrap()), None);

@@ -96,7 +96,7 @@ impl Table {
 
 /// An insert reads its two buckets at the same time, also where some inserts move an item.
 #[test]
-fn insert_at_load_of_eight_tenths_costs_about_the_same_as_at_six() {
+fn insert_cost_is_stable_until_full() {
     let mut table = Table::new();
     assert_eq!(table.fill_usable(0.6), 0);
     let six = table.insert_cost();
@@ -112,7 +112,7 @@ fn insert_at_load_of_eight_tenths_costs_about_the_same_as_at_six() {
 }
 
 #[test]
-fn updates_and_deletes_wait_once_for_both_buckets() {
+fn updates_and_deletes_fetch_buckets_together() {
     let mut table = Table::new();
     assert_eq!(table.fill_usable(0.8), 0);
     let update = table.cost(|table, i| table.store.put(&key(i * 7), b"other bytes").unwrap());

@@ -21,7 +21,7 @@ fn is_sound(store: &RewoHash<Restless, HostDram>) {
     }
     assert_eq!(check.item_count(), store.len().unwrap());
     while store.stats().garbage_count > 0 {
-        store.tidy();
+        store.run_idle_maintenance();
     }
     assert_eq!(store.stats().live_bytes, needed_bytes(store));
 }
@@ -34,7 +34,7 @@ fn no_update_is_lost_while_segments_split() {
 }
 
 #[test]
-fn clears_among_readers_and_writers_leave_a_sound_table() {
+fn concurrent_clears_leave_a_sound_table() {
     let store = store();
     crowd::clears_harm_no_others(&store);
     is_sound(&store);

@@ -45,7 +45,7 @@ struct Victim {
     /// The offsets of entries' position words.
     positions: Vec<usize>,
     /// The number of items that one flip may remove without a report.
-    untold_max: usize,
+    unreported_max: usize,
 }
 
 impl Victim {
@@ -58,7 +58,7 @@ impl Victim {
         let kinds = vec![headers, segments, items.into_iter().collect(), vec![(0, aged.bytes.len())]];
         let positions = aged.entries().into_iter().map(|(_, position)| position).collect();
         let files = vec![("store.hikv", aged.bytes)];
-        Victim { files, number: 0, items: aged.items, kinds, positions, untold_max: 0 }
+        Victim { files, number: 0, items: aged.items, kinds, positions, unreported_max: 0 }
     }
 
     /// Returns a journaled store, closed or copied as if killed; `None` if the temporary directory is in memory.
@@ -82,8 +82,8 @@ impl Victim {
             End::Closed => vec![HEAD.to_vec(), vec![(UNIT, base_bytes - UNIT)]],
         };
         let files = vec![("store.hikv", base), ("journal.hikv", log)];
-        let (number, untold_max) = if end == End::Killed { (1, 1) } else { (0, 0) };
-        Some(Victim { files, number, items, kinds, positions: Vec::new(), untold_max })
+        let (number, unreported_max) = if end == End::Killed { (1, 1) } else { (0, 0) };
+        Some(Victim { files, number, items, kinds, positions: Vec::new(), unreported_max })
     }
 
     fn with_flipped(&self, at: usize, bit: u8) -> (TempDir, PathBuf) {
@@ -151,9 +151,12 @@ impl Victim {
     fn flip(&self, at: usize, bit: u8) -> bool {
         let (home, path) = self.with_flipped(at, bit);
         let is_position = self.positions.iter().any(|&position| (position..position + 8).contains(&at));
-        let untold_max = self.untold_max + usize::from(is_position);
+        let unreported_max = self.unreported_max + usize::from(is_position);
         let assert_reported = |who: &str, (missing_count, is_reported): (usize, bool)| {
-            assert!(is_reported || missing_count <= untold_max, "{who}: {missing_count} are missing without a report");
+            assert!(
+                is_reported || missing_count <= unreported_max,
+                "{who}: {missing_count} are missing without a report"
+            );
         };
         let options = Options::new().tuning(|tuning| tuning.verify_reads(Verify::Absence)).background(false);
         let opened = options.clone().read_only(true).open(&path);

@@ -67,7 +67,7 @@ fn damaged_position_is_found_by_both() {
 }
 
 #[test]
-fn two_entries_of_one_item_are_found_by_both() {
+fn both_checks_find_doubled_entries() {
     let store = Aged::new(KEY_COUNT, End::Closed);
     let entries = store.entries();
     let bytes = store.altered(|bytes| bytes.copy_within(entries[3].1..entries[3].1 + 8, entries[9].1));
@@ -95,7 +95,7 @@ fn image(store: &Aged) -> usize {
 }
 
 #[test]
-fn an_image_that_is_not_whole_is_found_by_the_deep_check() {
+fn deep_check_finds_incomplete_image() {
     let store = Aged::new(KEY_COUNT, End::Closed);
     for at in [0, 13, IMAGE_HEADER_BYTES + 8] {
         let [quick, deep] = found(&store.flipped(image(&store) + at, 0));
@@ -125,7 +125,7 @@ fn with_image_bit(store: &Aged, wanted: bool) -> Vec<u8> {
 }
 
 #[test]
-fn an_image_that_says_the_wrong_thing_is_found() {
+fn deep_check_finds_wrong_image_bit() {
     let store = Aged::new(KEY_COUNT, End::Closed);
     let [quick, deep] = found(&with_image_bit(&store, false));
     for damage in [quick, deep] {

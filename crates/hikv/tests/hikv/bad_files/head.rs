@@ -10,7 +10,7 @@ const CHECKSUM: usize = 72;
 const FIRST_CHUNK: usize = 65_536;
 
 #[test]
-fn one_bad_copy_of_the_superblock_is_repaired() {
+fn one_bad_superblock_copy_is_repaired() {
     for copy in COPIES {
         for at in [0, 8, 16, 40, 56, 64, CHECKSUM] {
             let store = Closed::new();
@@ -27,7 +27,7 @@ fn one_bad_copy_of_the_superblock_is_repaired() {
 }
 
 #[test]
-fn two_bad_copies_of_the_superblock_are_refused() {
+fn two_bad_superblock_copies_are_refused() {
     let store = Closed::new();
     let whole = store.bytes();
     for pair in [[16, 16], [CHECKSUM, 56], [0, 40], [32, 0]] {

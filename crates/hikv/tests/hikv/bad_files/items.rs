@@ -65,7 +65,7 @@ fn flipped_key_bit_is_an_error() {
 }
 
 #[test]
-fn flipped_value_bit_is_found_by_verified_reads() {
+fn verified_reads_find_flipped_value_bit() {
     let store = Closed::new();
     let item = item(&store);
     store.flip(item + HEADER_BYTES + key(DAMAGED).len() + 5);
@@ -121,7 +121,7 @@ fn long_value_is_verified_once() {
 }
 
 #[test]
-fn damaged_item_is_replaceable_unless_key_is_damaged() {
+fn damaged_item_is_replaceable_unless_key_damaged() {
     let store = Closed::new();
     store.flip(item(&store) + HEADER_BYTES + key(DAMAGED).len());
     let open = Store::open(store.path()).unwrap();
@@ -131,7 +131,7 @@ fn damaged_item_is_replaceable_unless_key_is_damaged() {
 }
 
 #[test]
-fn keys_and_values_beyond_the_limits_are_refused() {
+fn too_long_keys_and_values_are_refused() {
     let store = Closed::new();
     let open = Store::open(store.path()).unwrap();
     let long_key = vec![b'k'; Limits::KEY_BYTES_MAX + 1];

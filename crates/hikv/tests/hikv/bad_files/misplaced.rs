@@ -122,7 +122,7 @@ fn no_value_of_another_key(damage: impl Fn(&mut Vec<u8>, &Regions, &mut Rng) -> 
 }
 
 #[test]
-fn stale_parts_of_other_lengths_mix_no_values() {
+fn stale_parts_never_mix_values() {
     no_value_of_another_key(|region, regions, random| {
         let len = [512, 1024, 4 * PAGE, 16 * PAGE][random.usize(..4)];
         let at = regions.changed(len, random);

@@ -28,7 +28,7 @@ fn remove_lock(dir: &Path) {
 }
 
 #[test]
-fn removed_lock_lets_nobody_in() {
+fn removed_lock_admits_no_process() {
     for home in [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].into_iter().flatten() {
         for store in opened_in(home.path()) {
             let path = store.path().to_owned();
@@ -51,7 +51,7 @@ fn removed_lock_lets_nobody_in() {
 }
 
 #[test]
-fn other_names_of_the_same_files_are_the_same_store() {
+fn aliases_of_files_are_one_store() {
     let home = tempfile::tempdir().unwrap();
     for (number, store) in opened_in(home.path()).into_iter().enumerate() {
         let other = home.path().join(number.to_string());

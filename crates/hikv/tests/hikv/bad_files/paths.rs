@@ -28,9 +28,9 @@ fn missing_store_is_created_only_on_request() {
 
 /// Runs in a separate process, whose current directory is empty.
 #[test]
-fn an_empty_path_is_refused_and_leaves_nothing() {
+fn empty_path_is_refused_without_trace() {
     const STARTED: &str = "HIKV_TEST_EMPTY_PATH";
-    const TEST: &str = "bad_files::paths::an_empty_path_is_refused_and_leaves_nothing";
+    const TEST: &str = "bad_files::paths::empty_path_is_refused_without_trace";
     if env::var_os(STARTED).is_some() {
         let other = Store::open("other").unwrap();
         for refused in [
@@ -66,7 +66,7 @@ fn path_that_is_no_directory_is_refused() {
 }
 
 #[test]
-fn directories_in_the_place_of_files_are_refused() {
+fn directories_instead_of_files_are_refused() {
     for name in ["store.hikv", "lock"] {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(name)).unwrap();

@@ -231,7 +231,7 @@ fn newer_format_is_no_damage_and_refused() {
 
 /// Flips bits all over the used part of the region.
 #[test]
-fn whatever_bits_are_flipped_what_is_salvaged_is_true() {
+fn salvaged_items_are_true_despite_bit_flips() {
     for end in ENDS {
         let store = Aged::new(FEW, end);
         let mut random = fastrand::Rng::with_seed(7);

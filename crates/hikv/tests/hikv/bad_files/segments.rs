@@ -10,7 +10,7 @@ const SEGMENT_BYTES: usize = 16_384;
 const HEADER_BYTES: usize = 64;
 
 #[test]
-fn flipped_bits_of_a_segment_header_are_refused() {
+fn segment_header_bit_flips_are_refused() {
     let store = Closed::new();
     let whole = store.bytes();
     for at in [0, 1, 2, 5, 7, 8, 14] {
@@ -78,7 +78,7 @@ fn flipped_bit_of_offset_is_found() {
 }
 
 #[test]
-fn an_entry_of_no_size_class_is_found() {
+fn entry_without_size_class_is_found() {
     let store = Closed::new();
     let (_, position) = entries(&store.bytes())[0];
     assert_ne!(damage_after(&store, position + 7, 0x10), vec![]);
@@ -87,7 +87,7 @@ fn an_entry_of_no_size_class_is_found() {
 /// Marks of an unfinished word and of an unfinished batch together. A reader of a read-only store can remove neither,
 /// and must not loop forever.
 #[test]
-fn marks_that_no_write_leaves_keep_no_reader() {
+fn impossible_marks_block_no_reader() {
     const FRESH_AND_IN_BATCH: u8 = 0b101;
     let store = Closed::new();
     store.alter(|bytes| {

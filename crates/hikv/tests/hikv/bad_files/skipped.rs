@@ -80,7 +80,7 @@ fn all_but(lost: &[usize]) -> Items {
 }
 
 #[test]
-fn damaged_values_and_keys_are_left_out_and_told() {
+fn damaged_items_are_skipped_and_reported() {
     for &engine in EngineKind::ALL {
         let made = Made::new(engine);
         let places = [3, 7, 100, ITEM_COUNT - 1].map(|i| made.find(&value(i)) + 20);
@@ -103,7 +103,7 @@ fn damaged_record_head_is_skipped_and_reported() {
 
 /// An unreadable node loses all items below it, and no others.
 #[test]
-fn items_beside_damaged_node_are_read() {
+fn items_next_to_damaged_node_are_read() {
     let made = Made::new(EngineKind::Ink);
     let named = |at: usize| made.word(at) as usize & 0xFFFF_FFFF_FFFF;
     let root = named(pbtree_root());

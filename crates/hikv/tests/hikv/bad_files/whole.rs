@@ -56,7 +56,7 @@ fn longer_file_opens() {
 
 /// A crash during growth leaves such a file.
 #[test]
-fn holes_at_the_end_of_a_file_are_filled() {
+fn holes_at_file_end_are_filled() {
     let store = Closed::new();
     let len = store.bytes().len() as u64;
     File::options().write(true).open(store.file()).unwrap().set_len(len + (1 << 20)).unwrap();
@@ -64,7 +64,7 @@ fn holes_at_the_end_of_a_file_are_filled() {
 }
 
 #[test]
-fn an_interrupted_creation_is_removed_by_the_next() {
+fn next_creation_removes_interrupted_one() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("store.hikv.new"), [7; 100_000]).unwrap();
     let missing = Store::open_read_only(dir.path()).unwrap_err();

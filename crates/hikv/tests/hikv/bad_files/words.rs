@@ -274,12 +274,12 @@ fn campaign(share: impl Fn(usize) -> usize, ways: impl Fn(usize) -> std::ops::Ra
 }
 
 #[test]
-fn no_word_gives_what_never_was_or_spoils_what_is() {
+fn damaged_words_forge_no_items() {
     campaign(|count| count / FEW, |number| number % 6..number % 6 + 1);
 }
 
 #[test]
 #[ignore = "an hour"]
-fn no_word_of_all_gives_what_never_was_or_spoils_what_is() {
+fn all_damaged_words_forge_no_items() {
     campaign(|_| 1, |_| 0..6);
 }

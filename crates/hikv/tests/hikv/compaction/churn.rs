@@ -83,7 +83,7 @@ impl Churn<'_> {
 const RATIO_MAX: f64 = 1.3;
 
 #[test]
-fn by_request_the_file_takes_little_more_than_what_is_live() {
+fn compaction_on_request_frees_dead_space() {
     let place = place();
     let store = Options::new().background(false).open(place.path()).unwrap();
     let mut churn = Churn::new(&store);
@@ -134,7 +134,7 @@ fn background_compaction_bounds_file_size() {
 }
 
 #[test]
-fn where_nothing_can_be_gained_nothing_is_done() {
+fn compaction_without_gain_does_nothing() {
     let place = place();
     // A background that still prepared free space for writers would create space to return.
     let store = Options::new().background(false).open(place.path()).unwrap();

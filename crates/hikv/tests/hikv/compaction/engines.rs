@@ -37,7 +37,7 @@ fn assert_holds(store: &Store, count: u64, every: u64, len_bytes: usize) {
 }
 
 #[test]
-fn an_emptied_store_of_any_engine_takes_little() {
+fn emptied_store_takes_little_space() {
     for engine in engines() {
         let place = place();
         let store = options(engine).open(place.path()).unwrap();

@@ -36,7 +36,7 @@ fn assert_sound(store: &Store, items: &Items) {
 }
 
 #[test]
-fn this_version_has_an_image_of_each_engine() {
+fn current_version_has_golden_images() {
     for &engine in ENGINES {
         let version = image::present_version(engine);
         assert!(images().iter().any(|image| image.version == version), "there is no image of {version}");

@@ -34,7 +34,7 @@ fn assert_prefixes(store: &Store, acknowledged: &[u64]) {
 }
 
 #[test]
-fn writers_wait_for_the_checkpoint_where_the_log_is_full() {
+fn full_log_makes_writers_wait() {
     const PUT_COUNT: u64 = 3_000;
     let place = Place::new();
     let store = place.open(&small_log(buffered()));
@@ -56,7 +56,7 @@ fn writers_wait_for_the_checkpoint_where_the_log_is_full() {
 
 /// A copy of the files made while threads write has at least the writes that were acknowledged before the copy began.
 #[test]
-fn writers_that_share_a_sync_are_told_of_nothing_too_early() {
+fn shared_sync_acknowledges_nothing_early() {
     const PUT_COUNT: u64 = 200;
     let place = Place::new();
     let store =

@@ -92,7 +92,7 @@ fn batch_is_deferred_as_one() {
 
 /// Removed entries free their slots, and splits keep track of writes that are not durable.
 #[test]
-fn many_deferred_writes_and_deletes_are_all_there() {
+fn all_deferred_changes_are_there() {
     let place = Place::new();
     let store = place.open(&powerful());
     const COUNT: u32 = 20_000;

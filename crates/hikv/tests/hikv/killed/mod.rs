@@ -132,8 +132,8 @@ fn synced_writes_survive_hundreds_of_kills() {
 
 #[test]
 #[ignore = "minutes"]
-fn stores_larger_than_memory_survive_hundreds_of_kills() {
+fn killed_stores_larger_than_memory_survive() {
     for engine in [EngineKind::HiKv, EngineKind::RewoHash, EngineKind::Ink, EngineKind::Pmekv] {
-        rounds("stores_larger_than_memory_survive_hundreds_of_kills", On::LittleMemory, engine, 100);
+        rounds("killed_stores_larger_than_memory_survive", On::LittleMemory, engine, 100);
     }
 }

@@ -146,7 +146,7 @@ fn no_change_goes_unnoticed() {
 
 /// The forged value is at the old place. Only the age of the attempt, and then the hash, show that it is another one.
 #[test]
-fn forged_value_at_the_old_place_is_noticed() {
+fn forged_value_at_old_place_is_detected() {
     let mut met = Vec::new();
     for (_, store) in stores().step_by(2) {
         let named = store.tree("tree").unwrap();

@@ -38,7 +38,7 @@ fn read_and_put(store: &Store, how: Transact, key: &str) {
 
 /// If a commit waited with its gate closed, or with the gate lock held, no two of them would share a sync.
 #[test]
-fn commits_wait_for_the_disk_outside_of_gates() {
+fn commits_sync_outside_of_gates() {
     for how in [Transact::new(), Transact::new().exclusive_first()] {
         for (_dir, store) in journals(Durability::Power) {
             has_order(&store);
@@ -58,7 +58,7 @@ fn commits_wait_for_the_disk_outside_of_gates() {
 }
 
 #[test]
-fn handles_with_a_durability_have_it_in_transactions() {
+fn transactions_keep_the_handles_durability() {
     for (_dir, store) in journals(Durability::Buffered) {
         has_order(&store);
         let sync_count = || store.stats().journal.unwrap().log_sync_count;

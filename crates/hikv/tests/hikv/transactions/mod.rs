@@ -317,7 +317,7 @@ fn body_writes_only_through_its_transaction() {
 }
 
 #[test]
-fn stores_for_reading_take_transactions_that_only_read() {
+fn read_only_stores_take_read_transactions() {
     for (dir, store) in stores() {
         let engine = store.engine_kind();
         store.put("key", "1").unwrap();

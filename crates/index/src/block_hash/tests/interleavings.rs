@@ -23,7 +23,7 @@ use loom::sync::Arc;
 use loom::thread;
 use pmem::{Canary, Medium, MediumError};
 use pmem_sim::{Image, Model as Lines, Sim, SimDram};
-use word::model::{AsAsked, Weakening};
+use word::model::{Unchanged, Weakening};
 
 use crate::Position;
 use crate::block_hash::canary;
@@ -115,7 +115,7 @@ impl<M: Medium> Table<M> {
 struct Scene {
     key: fn() -> [u8; 16],
     before: fn(&Table<Sim>),
-    write: fn(&Table<Modelled<AsAsked>>),
+    write: fn(&Table<Modelled<Unchanged>>),
     /// The same, for a broken variant whose words lack an order.
     write_weakly: fn(&Table<Modelled<Unordered>>),
     values: &'static [u8],
@@ -176,11 +176,11 @@ fn explore_finds<T: Weakening>(scene: Scene, broken: Option<Canary>, write: fn(&
 }
 
 fn is_well(scene: Scene) {
-    explore_finds::<AsAsked>(scene, None, scene.write);
+    explore_finds::<Unchanged>(scene, None, scene.write);
 }
 
 fn broken(scene: Scene, canary: Canary) {
-    explore_finds::<AsAsked>(scene, Some(canary), scene.write);
+    explore_finds::<Unchanged>(scene, Some(canary), scene.write);
 }
 
 fn unordered(scene: Scene) {
@@ -269,6 +269,6 @@ fn words_without_an_order_are_caught() {
 
 #[test]
 #[should_panic(expected = "an existing key was not found")]
-fn words_of_a_move_without_an_order_are_caught() {
+fn unordered_move_words_are_caught() {
     unordered(moved());
 }

@@ -33,7 +33,7 @@ fn duplicates() -> Vec<(Arc<Rig>, Name)> {
 
 /// A key with a duplicate has only one slot, durably, before it is written; otherwise the old value could return.
 #[test]
-fn one_duplicate_is_removed_before_its_key_is_written() {
+fn write_removes_duplicate_first() {
     let duplicates = duplicates();
     assert!(!duplicates.is_empty(), "no crash leaves a duplicate");
     for (rig, duplicate) in duplicates.into_iter().take(4) {

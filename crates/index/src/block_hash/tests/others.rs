@@ -44,7 +44,7 @@ type Act = fn(&Rig);
 /// The sweep frees everything that it does not reach, unless the item was marked; readers may still read an
 /// unlinked item.
 #[test]
-fn the_sweep_is_told_of_what_it_will_not_meet() {
+fn sweep_spares_unlinked_items() {
     let ways: [(&str, Act); 4] = [
         ("replaced", |rig| rig.put(NAME, 2)),
         ("removed", |rig| rig.remove(NAME)),
@@ -81,7 +81,7 @@ fn locks_during(rig: &Arc<Rig>, act: impl FnOnce(&Rig)) -> Vec<(bool, bool)> {
 
 /// A thread that splits a segment, chains one or sweeps has exclusive use of the segment and of the directory.
 #[test]
-fn segment_is_frozen_by_split_chain_and_sweep() {
+fn splits_chains_and_sweeps_freeze_segments() {
     let ways: [(&str, u32, Act); 3] = [
         ("split", 200, |rig| rig.split(mixed(0).0)),
         ("chained", 0, |rig| rig.split(NAME.0)),
@@ -99,7 +99,7 @@ fn segment_is_frozen_by_split_chain_and_sweep() {
 /// The wait of a writer for the segment is bounded, whatever the file has to do: the lines of two segments, and
 /// some words in addition.
 #[test]
-fn nothing_is_allocated_while_a_segment_is_frozen() {
+fn frozen_segment_allocates_nothing() {
     const STEPS_MAX: usize = 24;
     let rig = Rig::new(Model::Line);
     (0..200).for_each(|number| rig.put(mixed(number), 1));

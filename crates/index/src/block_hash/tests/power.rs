@@ -44,7 +44,7 @@ fn batch_is_atomic() {
 
 /// The record's space is free when the batch is over: nothing found after a crash names it.
 #[test]
-fn no_word_names_the_record_of_a_batch_that_is_over() {
+fn no_word_names_a_finished_batch() {
     let (rig, record) = (store(Model::Line, &some()), Arc::new(Mutex::new(None)));
     let noted = Arc::clone(&record);
     rig.medium.observe(Box::new(move |medium, _| {
@@ -118,7 +118,7 @@ fn split_of_chain_keeps_its_parts() {
 }
 
 #[test]
-fn an_insert_that_moves_another_key_loses_neither() {
+fn insert_with_move_loses_no_key() {
     for model in MODELS {
         let (rig, contents, next) = crowded(model);
         let after = with(&contents, &[(next, Some(5))]);
@@ -131,6 +131,6 @@ fn an_insert_that_moves_another_key_loses_neither() {
 fn moves_ahead_of_inserts_lose_nothing() {
     for model in MODELS {
         let (rig, contents, _) = crowded(model);
-        assert_eq!(crashed(&rig, &contents, |rig| assert!(rig.relieve() > 0)), [""; 0], "{model:?}");
+        assert_eq!(crashed(&rig, &contents, |rig| assert!(rig.pre_evict() > 0)), [""; 0], "{model:?}");
     }
 }

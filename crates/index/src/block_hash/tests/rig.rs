@@ -150,7 +150,7 @@ impl Rig {
     }
 
     /// Makes space in full buckets of the first segment ahead of inserts, and returns the number of moved items.
-    pub(super) fn relieve(&self) -> u64 {
+    pub(super) fn pre_evict(&self) -> u64 {
         let _pin = epoch::pin();
         self.table.pre_evict(self.cx(), Cursor::default()).0
     }

@@ -16,12 +16,12 @@ fn deep_tree_grows_and_shrinks() {
         rig.put(keys);
     }
     rig.check();
-    assert!(rig.tree.nodes.trunk().root().height() >= 3);
+    assert!(rig.tree.nodes.root_word().root().height() >= 3);
     for keys in keys.chunks(997).rev() {
         rig.remove(keys);
     }
     rig.check();
-    assert_eq!(rig.tree.nodes.trunk().root().height(), 0, "an empty tree is one leaf");
+    assert_eq!(rig.tree.nodes.root_word().root().height(), 0, "an empty tree is one leaf");
 }
 
 /// Runs laps over `keys`, each of which leaves an empty tree; all together need at most twice the memory of the
@@ -101,7 +101,7 @@ fn ascending_keys_fill_their_leaves() {
 }
 
 #[test]
-fn every_family_comes_and_goes_beside_the_others() {
+fn key_families_churn_independently() {
     let mut rig = Rig::new(40);
     for step in [1, 7, 509] {
         for family in 0..FAMILY_COUNT {

@@ -25,12 +25,12 @@ fn changes_that_contradict_the_tree_change_nothing() {
 }
 
 #[test]
-fn unreadable_item_is_an_error_only_if_needed() {
+fn unreadable_item_fails_only_if_needed() {
     let mut rig = Rig::new(usize::MAX);
     let [first, tied, other]: [&'static [u8]; 3] = [b"12345678a", b"12345678b", b"other"];
     rig.put(&[first]);
     let damaged = rig.map[first];
-    rig.bury(damaged);
+    rig.mark_dead(damaged);
     let (tied_item, other_item) = (rig.item(tied), rig.item(other));
     let refused = rig.apply_one(tied, Edit::Insert(tied_item));
     assert!(matches!(refused, Err(ChangeError::Keys(unreadable)) if unreadable.0 == damaged));
@@ -45,7 +45,7 @@ fn leaves_are_read_without_their_items() {
     let mut rig = Rig::new(usize::MAX);
     (0..9).for_each(|family| rig.put(&(0..500).map(|number| key(family, number)).collect::<Vec<_>>()));
     let expected: Vec<_> = rig.map.values().copied().collect();
-    expected.iter().for_each(|item| rig.bury(*item));
+    expected.iter().for_each(|item| rig.mark_dead(*item));
     assert_eq!(rig.leaves(), expected);
 }
 
@@ -113,41 +113,41 @@ fn the_check_notices() {
         assert!(found.iter().any(|found| found.contains(what)), "{what}: {found:?}");
     };
     let first_leaf = |rig: &Rig| {
-        let mut node = rig.tree.nodes.trunk().root().node();
-        for _ in 0..rig.tree.nodes.trunk().root().height() {
-            node = rig.tree.nodes.trunk().inner(node).child(0);
+        let mut node = rig.tree.nodes.root_word().root().node();
+        for _ in 0..rig.tree.nodes.root_word().root().height() {
+            node = rig.tree.nodes.root_word().inner(node).child(0);
         }
         node
     };
-    noticed("a head does not", &|rig| rig.tree.nodes.trunk().leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
+    noticed("a head does not", &|rig| rig.tree.nodes.root_word().leaf(first_leaf(rig)).heads[3].store(7, Relaxed));
     noticed("keys do not ascend", &|rig| {
-        let leaf = rig.tree.nodes.trunk().leaf(first_leaf(rig));
+        let leaf = rig.tree.nodes.root_word().leaf(first_leaf(rig));
         leaf.set_position(1, leaf.position(0));
     });
     noticed("not linked", &|rig| {
-        rig.tree.nodes.trunk().leaf(first_leaf(rig)).next.store(std::ptr::null_mut(), Relaxed)
+        rig.tree.nodes.root_word().leaf(first_leaf(rig)).next.store(std::ptr::null_mut(), Relaxed)
     });
-    noticed("miscounted", &|rig| rig.tree.nodes.trunk().leaf(first_leaf(rig)).remove(0));
-    noticed("prefix is longer", &|rig| rig.tree.nodes.trunk().leaf(first_leaf(rig)).prefix_bytes.store(9, Relaxed));
+    noticed("miscounted", &|rig| rig.tree.nodes.root_word().leaf(first_leaf(rig)).remove(0));
+    noticed("prefix is longer", &|rig| rig.tree.nodes.root_word().leaf(first_leaf(rig)).prefix_bytes.store(9, Relaxed));
     noticed("unused", &|rig| {
-        let leaf = rig.tree.nodes.trunk().leaf(first_leaf(rig));
+        let leaf = rig.tree.nodes.root_word().leaf(first_leaf(rig));
         leaf.count.store(leaf.count() as u16 - 1, Relaxed);
     });
     noticed("locked", &|rig| {
-        let leaf = rig.tree.nodes.trunk().leaf(first_leaf(rig));
+        let leaf = rig.tree.nodes.root_word().leaf(first_leaf(rig));
         std::mem::forget(leaf.version.try_lock(leaf.version.try_read().unwrap()));
     });
     noticed("outside of its leaf's fences", &|rig| {
-        let root = rig.tree.nodes.trunk().inner(rig.tree.nodes.trunk().root().node());
+        let root = rig.tree.nodes.root_word().inner(rig.tree.nodes.root_word().root().node());
         let (one, other) = (root.child(0), root.child(1));
         root.children[0].store(other, Relaxed);
         root.children[1].store(one, Relaxed);
     });
     noticed("separators do not ascend", &|rig| {
-        let root = rig.tree.nodes.trunk().inner(rig.tree.nodes.trunk().root().node());
+        let root = rig.tree.nodes.root_word().inner(rig.tree.nodes.root_word().root().node());
         root.separators[1].store(root.own_separator(0).word(), Relaxed);
     });
-    noticed("cannot be read", &|rig| rig.bury(*rig.map.values().next().unwrap()));
+    noticed("cannot be read", &|rig| rig.mark_dead(*rig.map.values().next().unwrap()));
 }
 
 /// If the first bytes decide a key's place, its item is not read, whether or not they are the whole key.

@@ -84,15 +84,15 @@ fn parent_that_has_changed_shows_no_neighbours() {
     let new: Vec<_> = later.iter().map(|&key| (key, rig.item(key))).collect();
     let (tree, _pin) = (&rig.tree, epoch::pin());
     let mut seek = Seek::At(Target::whole(&rig.items, first[999]));
-    let Ok((leaf, path)) = tree.nodes.trunk().descend(&mut seek, |_, _, _| Ok(())) else {
+    let Ok((leaf, path)) = tree.nodes.root_word().descend(&mut seek, |_, _, _| Ok(())) else {
         panic!("no thread changes it")
     };
-    assert!(pair(leaf.node, &path, |node| tree.nodes.trunk().leaf(node)).is_some());
+    assert!(pair(leaf.node, &path, |node| tree.nodes.root_word().leaf(node)).is_some());
     new.iter().for_each(|&(key, new)| assert_eq!(rig.apply_one(key, Edit::Insert(new)), Ok(())));
     let looked = Cell::new(false);
     let look = |node| {
         looked.set(true);
-        tree.nodes.trunk().leaf(node)
+        tree.nodes.root_word().leaf(node)
     };
     assert!(pair(leaf.node, &path, look).is_none() && !looked.get());
 }

@@ -108,7 +108,7 @@ impl Rig {
     }
 
     /// Makes the item unreadable.
-    pub(super) fn bury(&self, item: Position) {
+    pub(super) fn mark_dead(&self, item: Position) {
         self.items.keys.borrow_mut().remove(&item);
     }
 
@@ -138,7 +138,7 @@ impl Rig {
             expected += 1;
             // The item that a change removes is not read after that.
             if let Edit::Replace { old, .. } | Edit::Remove(old) = changes[number].edit {
-                self.bury(old);
+                self.mark_dead(old);
             }
         });
         assert_eq!(expected, changes.len());

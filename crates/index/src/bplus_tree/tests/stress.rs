@@ -136,7 +136,7 @@ fn scans_beside_writers(key_count: usize, lap_count: usize) {
 }
 
 #[test]
-fn scans_keep_their_contract_while_leaves_come_and_go() {
+fn scans_are_correct_while_leaves_change() {
     scans_beside_writers(4 * FAMILY_KEY_COUNT, 60);
 }
 

@@ -85,7 +85,7 @@ fn key(i: u64) -> Vec<u8> {
 }
 
 #[test]
-fn it_finds_what_the_store_has_of_any_length() {
+fn finds_items_of_any_length() {
     let mut random = fastrand::Rng::with_seed(3);
     for limit_bytes in [LIMIT_BYTES_MIN, 1 << 20, 16 << 20] {
         let mut store = Store::new(limit_bytes);
@@ -123,7 +123,7 @@ fn table_with_space_for_all_answers_all() {
 /// A write hides by the tag alone. A key with the same signature is never absent to readers because of that, and its
 /// copy comes back.
 #[test]
-fn copy_of_another_key_with_the_signature_is_missed_and_comes_back() {
+fn copy_with_equal_signature_is_refetched() {
     let cache = CachedTable::new(LIMIT_BYTES_MIN, SimDram).unwrap();
     let [one, other] = [b"one key", b"another"].map(|bytes| LookupKey { bytes, signature: 77 });
     let looked = |key| cache.lookup(key, || 0, |copy| copy.value.to_vec());
@@ -166,7 +166,7 @@ fn evicted_key_is_not_absent() {
 
 /// In the table of a store that had items before, a miss does not prove an absence.
 #[test]
-fn reopened_store_miss_is_no_absence_until_filled() {
+fn misses_are_unsure_until_filled() {
     let mut store = Store::new(1 << 20);
     store.map.insert(key(1), vec![1]);
     store.cache.is_unfilled();
@@ -239,6 +239,6 @@ fn clear_leaves_complete_buckets() {
 }
 
 #[test]
-fn memory_that_there_is_not_is_an_error() {
+fn too_little_memory_is_an_error() {
     assert!(matches!(CachedTable::new(1 << 60, SimDram), Err(HeapError::NoDram { .. })));
 }

@@ -258,13 +258,13 @@ fn clear_beside_writer<T: Variant>() {
 }
 
 #[test]
-fn read_tells_what_key_holds() {
+fn read_returns_current_value() {
     reader_beside_writer::<Sound>(true);
 }
 
 #[test]
 #[ignore = "many seconds"]
-fn each_of_two_reads_tells_what_the_key_holds() {
+fn both_reads_return_current_values() {
     reader_beside_writer::<Sound>(false);
 }
 
@@ -322,6 +322,6 @@ fn write_missing_clear_is_caught() {
 
 #[test]
 #[should_panic(expected = "a read returned a value that may be lost")]
-fn an_item_that_is_shown_early_is_caught() {
+fn item_published_early_is_caught() {
     reader_beside_writer::<ShowsEarly>(false);
 }

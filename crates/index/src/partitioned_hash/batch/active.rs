@@ -208,7 +208,7 @@ mod tests {
 
     /// The entries of a chained segment can be between those of other segments, and a segment can occur again.
     #[test]
-    fn each_change_is_found_wherever_its_segment_lies() {
+    fn changes_are_found_in_any_segment() {
         let segments = [5, 2, 9, 2, 7, 5].map(|number| Offset(number * SEGMENT_BYTES));
         let entries = |segment| entry_lines(segment).flat_map(|line| (0..LINE_ENTRY_COUNT).map(move |i| slot(line, i)));
         let of = |(turn, segment): (usize, &Offset)| entries(*segment).skip(turn).step_by(100).collect::<Vec<_>>();

@@ -17,7 +17,7 @@ use crate::partitioned_hash::ops::mark_unlinked;
 use crate::partitioned_hash::search::Found;
 use crate::partitioned_hash::segment::Segment;
 use crate::partitioned_hash::split::Splits;
-use crate::partitioned_hash::{BatchLookup, Context, Garbage, Target};
+use crate::partitioned_hash::{BatchLookup, Context, Garbage, Target, broken};
 use crate::segmented::Segmented;
 use crate::segmented::directory::Retired;
 use crate::segmented::segments::Segments;
@@ -337,9 +337,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
         let unlink_and_end = |turn: Turn<'_>| self.batches.unlink(turn.number);
         let finish = || finish(medium, number, &self.changes, BatchState::Committed, canary::BATCH_FORGOTTEN_EARLY);
         if medium.breaks(canary::BATCH_TURN_ENDED_EARLY) {
-            let active = unlink_and_end(turn);
-            finish();
-            return active;
+            return broken::end_turn_first(|| unlink_and_end(turn), finish);
         }
         finish();
         unlink_and_end(turn)
@@ -362,7 +360,7 @@ impl<'a, M: Medium, D: Dram> Batch<'a, M, D> {
                 mark_unlinked(self.cx.heap, change.old);
             }
         }
-        self.index.root().tally.add(more);
+        self.index.root().counter.add(more);
     }
 
     #[inline(always)]

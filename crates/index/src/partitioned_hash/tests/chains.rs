@@ -42,7 +42,7 @@ fn thousand_entries_of_one_signature_work() {
 }
 
 #[test]
-fn free_entries_in_a_chain_are_used_again() {
+fn free_chain_entries_are_reused() {
     let (rig, mut contents) = filled(1000, 0);
     let chained_count = rig.index.split_stats().chained_count;
     for round in 1..6 {

@@ -25,7 +25,7 @@ fn write(rig: &Rig<Plain>, keys: &[Key]) -> usize {
 /// A nearly empty segment is split for the entries that are about to come; it does not count as a segment of equal
 /// signatures.
 #[test]
-fn segments_that_are_nearly_empty_are_split_ahead() {
+fn nearly_empty_segments_are_split_ahead() {
     const PARTITION_COUNT: u32 = 4;
     let (rig, mut rng) = (Rig::format(Plain::new(), PARTITION_COUNT), Rng::with_seed(1));
     let mut keys = keys(&mut rng, 1, 1);

@@ -95,19 +95,19 @@ fn time_runs_forwards(medium: Sim) {
 }
 
 #[test]
-fn looks_of_before_a_split_do_not_count() {
+fn lookups_before_split_do_not_count() {
     time_runs_forwards(Sim::new(0, Model::Line));
 }
 
 #[test]
 #[should_panic(expected = "time runs backwards")]
-fn looks_that_count_in_any_case_are_caught() {
+fn always_trusted_lookups_are_caught() {
     time_runs_forwards(Sim::new(0, Model::Line).with_canary(canary::LEAD_NOT_COMPARED));
 }
 
 /// `clear` replaces the root that directed the readers.
 #[test]
-fn looks_of_before_a_clear_do_not_count() {
+fn lookups_before_clear_do_not_count() {
     let rig = Rig::new(1);
     let _pin = epoch::pin();
     let route = rig.index.route();

@@ -108,7 +108,7 @@ fn use_again(rig: &Arc<Rig<Sim>>, place: Offset, bytes: [u8; 64]) {
 
 /// The record's space is free when the batch is over: nothing found after a crash names it.
 #[test]
-fn no_word_names_the_record_of_a_batch_that_is_over() {
+fn no_word_names_a_finished_batch() {
     let (contents, new) = crowded();
     let rig = store(&contents, None);
     let (changes, after) = batch_of(&contents, new);
@@ -140,7 +140,7 @@ fn split_loses_nothing() {
 
 /// The old segment's space is free when the split is over: the partition's record no longer names it.
 #[test]
-fn no_record_names_the_segment_that_a_split_gave_up() {
+fn no_record_names_a_freed_segment() {
     let (contents, rig) = (some(), store(&some(), None));
     let given_up = rig.index.segments.offset(0);
     rig.split(0);

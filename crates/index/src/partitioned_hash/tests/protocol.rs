@@ -37,7 +37,7 @@ fn fill_line(rig: Rig<Sim>) -> (Rig<Sim>, Key) {
 /// A reader finds an uncommitted entry of a group, makes the entry durable and acts on it: the overflow bit that
 /// leads to the entry must be durable also.
 #[test]
-fn the_way_to_one_of_many_is_ordered_before_it() {
+fn overflow_bit_is_ordered_before_entry() {
     let (rig, key) = full_line();
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -101,7 +101,7 @@ type Unlink = fn(&Rig<Sim>, Key);
 /// The sweep frees everything that it does not reach, unless the item was marked; readers may still read an
 /// unlinked item.
 #[test]
-fn the_sweep_is_told_of_what_it_will_not_meet() {
+fn sweep_spares_unlinked_items() {
     let ways: [(&str, Unlink); 4] = [
         ("replaced", |rig, key| _ = rig.put(key, 2)),
         ("removed", |rig, key| _ = rig.remove(key)),

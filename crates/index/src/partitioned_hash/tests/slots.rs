@@ -68,7 +68,7 @@ fn deleted_mark_after_crash_does_not_block() {
 }
 
 #[test]
-fn the_slot_of_a_removal_in_flight_is_not_given_away() {
+fn slot_of_unfinished_removal_is_kept() {
     let rig = Rig::on_log();
     let _pin = epoch::pin();
     rig.put(neighbour(0), 1);
@@ -99,7 +99,7 @@ fn late_remover_spares_other_key() {
 }
 
 #[test]
-fn overflow_bits_outlive_the_entries_of_their_line() {
+fn overflow_bits_outlive_their_entries() {
     let rig = Rig::new(1);
     let count = LINE_ENTRY_COUNT * 8 + 3;
     (0..count).for_each(|number| assert_eq!(rig.put(neighbour(number), number), None));

@@ -29,7 +29,7 @@ fn splits_keep_every_entry_and_directories_double() {
 }
 
 #[test]
-fn segments_are_three_quarters_full_when_they_are_split() {
+fn segments_split_at_three_quarters() {
     let (rig, _) = filled(4, 60_000);
     let stats = rig.index.split_stats();
     let load = stats.split_entry_count as f64 / (stats.split_count * SEGMENT_ENTRY_COUNT) as f64;

@@ -101,7 +101,7 @@ fn walk_shows_all_stable_entries() {
 }
 
 #[test]
-fn the_sweep_counts_every_entry_once_while_segments_split() {
+fn sweep_counts_entries_once_during_splits() {
     for seed in 0..6 {
         let (rig, contents) = filled();
         let rig = rig.reopened();

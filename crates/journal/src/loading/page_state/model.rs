@@ -8,7 +8,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, fence};
 use loom::thread;
-use word::model::{AsAsked, NoRelease, WeakenedByte, Weakening};
+use word::model::{NoRelease, Unchanged, WeakenedByte, Weakening};
 
 use super::*;
 
@@ -291,32 +291,32 @@ fn is_caught(scene: fn(Fault), fault: Fault) -> bool {
 
 #[test]
 fn readers_find_the_page_whatever_is_evicted() {
-    evictor_beside_reader::<AsAsked>(Fault::None);
-    evictor_beside_walker::<AsAsked>(Fault::None);
-    evictor_beside_loader::<AsAsked>();
+    evictor_beside_reader::<Unchanged>(Fault::None);
+    evictor_beside_walker::<Unchanged>(Fault::None);
+    evictor_beside_loader::<Unchanged>();
 }
 
 #[test]
 fn stores_survive_checkpoints_and_evictions() {
-    checkpoint_beside_storer::<AsAsked>(Fault::None);
-    reloaded::<AsAsked>(Fault::None);
-    unsynced::<AsAsked>(Fault::None);
+    checkpoint_beside_storer::<Unchanged>(Fault::None);
+    reloaded::<Unchanged>(Fault::None);
+    unsynced::<Unchanged>(Fault::None);
 }
 
 #[test]
 fn broken_evictions_are_caught() {
     for fault in [Fault::EvictedWithoutGrace, Fault::RescueLost] {
-        assert!(is_caught(evictor_beside_reader::<AsAsked>, fault), "{fault:?}");
+        assert!(is_caught(evictor_beside_reader::<Unchanged>, fault), "{fault:?}");
     }
-    assert!(is_caught(evictor_beside_walker::<AsAsked>, Fault::WalkedUnrescued));
+    assert!(is_caught(evictor_beside_walker::<Unchanged>, Fault::WalkedUnrescued));
     assert!(catch_unwind(|| evictor_beside_reader::<NoRelease>(Fault::None)).is_err());
 }
 
 #[test]
 fn broken_checkpoints_are_caught() {
     for fault in [Fault::EvictedWhileStored, Fault::CopiedBeforeGrace] {
-        assert!(is_caught(checkpoint_beside_storer::<AsAsked>, fault), "{fault:?}");
+        assert!(is_caught(checkpoint_beside_storer::<Unchanged>, fault), "{fault:?}");
     }
-    assert!(is_caught(reloaded::<AsAsked>, Fault::RedoAppliedTwice));
-    assert!(is_caught(unsynced::<AsAsked>, Fault::CleanBeforeSync));
+    assert!(is_caught(reloaded::<Unchanged>, Fault::RedoAppliedTwice));
+    assert!(is_caught(unsynced::<Unchanged>, Fault::CleanBeforeSync));
 }

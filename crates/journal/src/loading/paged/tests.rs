@@ -187,7 +187,7 @@ fn replayed_pages_are_evicted() {
 /// Between a peek's read of the base and its look into the replayed log, a checkpoint applies the log, and the page is
 /// evicted.
 #[test]
-fn peek_beside_a_checkpoint_finds_the_entry() {
+fn peek_during_checkpoint_finds_the_entry() {
     let (files, at) = (files(), word_of(3, 1));
     let journal = create(&files, false);
     set(&journal, at, 1);
@@ -286,7 +286,7 @@ fn replayed_log_counts_as_memory() {
 }
 
 #[test]
-fn evicted_page_that_cannot_be_read_is_lost() {
+fn unreadable_evicted_page_is_lost() {
     let files = files();
     let journal = create(&files, false);
     (0..PAGE_COUNT).for_each(|page| set(&journal, word_of(page, 1), page + 1));

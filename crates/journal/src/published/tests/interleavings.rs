@@ -141,6 +141,6 @@ fn place_before_entrys_end_is_caught() {
 
 #[test]
 #[should_panic(expected = "never told")]
-fn sync_beside_lock_is_caught() {
+fn sync_outside_lock_is_caught() {
     model(Broken::SyncedBesideLock);
 }

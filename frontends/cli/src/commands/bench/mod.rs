@@ -21,7 +21,7 @@ use hikv::{Limits, Options, Store};
 use tempfile::TempDir;
 
 use crate::durable::Durable;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, print_error};
 use crate::interrupt::Interrupt;
 use crate::kept::Kept;
 use crate::memory::Memory;
@@ -274,7 +274,7 @@ impl Bench {
 
     fn leave(&self, home: TempDir) -> Result<(), Failure> {
         if self.keep {
-            complain(&format!("the store is kept in {}", home.keep().display()));
+            print_error(&format!("the store is kept in {}", home.keep().display()));
             return Ok(());
         }
         home.close().map_err(Failure::at_path(&self.dir))

@@ -7,7 +7,7 @@ use bench::{Bounds, Config, Event, Subject, Workload, refuse_unfit};
 
 use super::variant::Measure;
 use super::{Bench, print};
-use crate::failure::{Failure, complain, with_sources};
+use crate::failure::{Failure, print_error, with_sources};
 use crate::interrupt::Interrupt;
 
 /// The workloads that run on one store.
@@ -30,7 +30,7 @@ impl OfWorkloads<'_> {
         }
         let stop = || self.interrupt.signal().is_some();
         Bounds::measure(self.home, config, self.bench.latencies.latency(), &stop).unwrap_or_else(|error| {
-            complain(&format!("cannot measure the bounds of the machine: {error}"));
+            print_error(&format!("cannot measure the bounds of the machine: {error}"));
             Bounds::default()
         })
     }

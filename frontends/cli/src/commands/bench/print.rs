@@ -7,7 +7,7 @@ use indicatif::HumanBytes;
 use pmem_os::MachineProbe;
 use serde_json::json;
 
-use crate::failure::complain;
+use crate::failure::print_error;
 use crate::plural::s;
 
 /// Prints the speed of the machine and its storage, which put the figures into context.
@@ -39,7 +39,7 @@ pub(super) fn event(event: &Event, as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match event {
         Event::Loaded { records, elapsed } => {
-            complain(&format!("loaded {records} item{} in {elapsed:.2?}", s(*records)));
+            print_error(&format!("loaded {records} item{} in {elapsed:.2?}", s(*records)));
             if as_json { Ok(()) } else { writeln!(out, "{}", Row::HEADER) }
         }
         Event::Measured(row) if as_json => writeln!(out, "{}", serde_json::to_string(row)?),

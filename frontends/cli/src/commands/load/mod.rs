@@ -14,7 +14,7 @@ use hikv::dump::layout::MAGIC;
 use hikv::{Store, Tree};
 
 use crate::durable::Durable;
-use crate::failure::{Failure, complain, warn};
+use crate::failure::{Failure, print_error, warn};
 use crate::formats::{FileFormat, UNKNOWN_FORMAT};
 use crate::in_tree::InTree;
 use crate::input::{Input, Interruptible, is_stdin};
@@ -181,7 +181,7 @@ fn conclude(outcome: Result<(), Stop>, progress: Progress, bad: u64) -> Result<(
     }
     progress.finish();
     if bad > 0 {
-        complain(&format!("skipped {bad} item{} that could not be stored", s(bad)));
+        print_error(&format!("skipped {bad} item{} that could not be stored", s(bad)));
     }
     match outcome {
         Err(Stop::Failed(failure)) => Err(failure),

@@ -5,7 +5,7 @@ use rdb::{Entry, FileReader};
 use server::{Import, Imported, TransferError};
 
 use super::{Loading, Source, Stop};
-use crate::failure::{Failure, complain, warn, with_sources};
+use crate::failure::{Failure, print_error, warn, with_sources};
 use crate::formats::Escaped;
 use crate::plural::s;
 
@@ -66,7 +66,7 @@ impl Loading<'_> {
             let items = self.progress.items();
             return Err(Failure::Error(format!("{message}; --skip-bad skips such keys; keys stored before: {items}")));
         }
-        complain(&message);
+        print_error(&message);
         self.bad += 1;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use hikv::{Error, Tree};
 
 use super::{Loading, Source, Stop};
-use crate::failure::{Failure, complain, with_sources};
+use crate::failure::{Failure, print_error, with_sources};
 use crate::formats::{Format, Frame, Item, ReadError, Reader};
 
 impl Loading<'_> {
@@ -56,7 +56,7 @@ impl Loading<'_> {
         if !self.arguments.skip_bad {
             return Err(self.at_line(line, what));
         }
-        complain(&self.message(line, what));
+        print_error(&self.message(line, what));
         self.bad += 1;
         Ok(())
     }

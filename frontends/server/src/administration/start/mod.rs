@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_counts_and_the_command_line_more() {
+    fn command_line_overrides_last_line() {
         let mut parameters = parse("# c\n\nTIMEOUT 1\r\ntimeout \"2\"\nmaxmemory 1kb\n").expect("a file");
         assert_eq!((parameters.value("timeout"), parameters.value("maxmemory")), (Some("2"), Some("1024")));
         parameters.set("timeout", "3").expect("a number");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_of_clients_may_have_a_line_each() {
+    fn each_client_class_may_have_a_line() {
         let text = "client-output-buffer-limit normal 1 0 0\nclient-output-buffer-limit pubsub 2mb 0 0\n";
         let wanted = "normal 1 0 0 slave 0 0 0 pubsub 2097152 0 0";
         assert_eq!(parse(text).expect("a file").value("client-output-buffer-limit"), Some(wanted));

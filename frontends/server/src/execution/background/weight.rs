@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn weight_of_list_commands_is_that_of_their_elements() {
+    fn list_commands_weigh_their_elements() {
         let count = |first: &str, last: &str| {
             let mut requests = Requests::default();
             requests.push_words(&["LTRIM", "l", first, last]);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn to_clear_many_keys_in_a_transaction_takes_long() {
+    fn clearing_many_keys_in_transaction_is_heavy() {
         let (server, _dir) = testing::server();
         let shared = server.shared();
         for count in [KEY_COUNT_MAX, KEY_COUNT_MAX + 1] {
@@ -334,7 +334,7 @@ mod tests {
     /// Estimates each command with the fewest arguments it accepts and a few more, with arbitrary arguments. The
     /// estimate runs before the command has checked its arguments.
     #[test]
-    fn any_request_can_be_judged_before_it_is_executed() {
+    fn any_request_can_be_weighed() {
         let (server, _dir) = testing::server();
         let (shared, mut session) = (server.shared(), client(server.shared()));
         let odd = [

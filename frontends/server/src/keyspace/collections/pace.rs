@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_a_large_store_may_be_dead() {
+    fn large_store_may_be_half_dead() {
         let pace = Pace::default();
         pace.note_dead(FREE_COUNT);
         assert!(!pace.is_behind());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_help_until_the_rows_that_were_read_are_gone() {
+    fn writers_help_until_read_rows_are_deleted() {
         let (pace, row) = (Pace::default(), (vec![1], vec![2]));
         pace.set_due(vec![row.clone(); 3], true);
         assert!(pace.is_behind());

@@ -156,7 +156,7 @@ fn page_reader_finds_keys_in_order() {
 
 /// Each lane's last run is the last change of several words; its number was raised.
 #[test]
-fn lanes_and_their_last_runs_lie_as_documented() {
+fn lanes_and_last_runs_match_documentation() {
     let (reader, _) = filled();
     let run = Fields::bytes(PAGE, "Run", 24).named(&["number", "length", "lane", "checksum", "zero"]);
     let range = Fields::bits(PAGE, "Range word").named(&["offset", "words"]);

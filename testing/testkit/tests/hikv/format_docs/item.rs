@@ -27,7 +27,7 @@ fn expiry() -> Fields {
 }
 
 #[test]
-fn limits() {
+fn limits_match_the_page() {
     let rows = table(PAGE, "Limits");
     assert_names(&rows, &["key bytes at most", "value bytes at most"]);
     let values = rows.iter().map(|row| row.number("value"));
@@ -35,7 +35,7 @@ fn limits() {
 }
 
 #[test]
-fn headers() {
+fn headers_match_the_page() {
     let written =
         Header { value_bytes: 0x0102_0304, key_bytes: 0x0506, flags: 0x0708, checksum: 0x090A_0B0C, epoch: 7 };
     let bytes = written.to_bytes();

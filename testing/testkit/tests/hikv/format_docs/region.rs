@@ -16,7 +16,7 @@ use crate::format_docs::store::{EXTENT_VALUE_BYTES, PARAMETERS, Store};
 const PAGE: &str = "region";
 
 #[test]
-fn sizes() {
+fn sizes_match_the_page() {
     let rows = table(PAGE, "Sizes");
     let sizes = [
         ("line bytes", LINE_BYTES),
@@ -36,7 +36,7 @@ fn sizes() {
 }
 
 #[test]
-fn versions() {
+fn versions_match_the_page() {
     let rows = table("versions", "Versions");
     assert_names(&rows, &["major", "minor", "features"]);
     let values = rows.iter().map(|row| row.number("value"));
@@ -104,7 +104,7 @@ pub(crate) fn superblock_fields() -> Fields {
 }
 
 #[test]
-fn superblock() {
+fn superblock_matches_the_page() {
     let fields = superblock_fields();
     let store = Store::new(&PARAMETERS);
     let [a, b] = SUPERBLOCK_COPIES.map(|copy| store.bytes(copy.0, 4096));

@@ -19,7 +19,7 @@ use crate::format_docs::store::{PARAMETERS, Store, key};
 const PAGE: &str = "segment";
 
 #[test]
-fn sizes() {
+fn sizes_match_the_page() {
     let rows = table(PAGE, "Sizes");
     let sizes = [
         ("lines of a segment", SEGMENT_LINE_COUNT),
@@ -128,7 +128,7 @@ fn position_words() {
 }
 
 #[test]
-fn signatures() {
+fn signatures_match_the_page() {
     for row in table(PAGE, "Signature") {
         let hasher = Hasher::new(row.number("seed"));
         assert_eq!(hasher.signature(row.text("key").as_bytes()), row.number("signature"), "{}", row.text("key"));
@@ -136,7 +136,7 @@ fn signatures() {
 }
 
 #[test]
-fn homes() {
+fn homes_match_the_page() {
     let geometry = Geometry::new(32).expect("a power of two");
     for row in table(PAGE, "Home examples") {
         let signature = row.number("signature");
@@ -148,7 +148,7 @@ fn homes() {
 }
 
 #[test]
-fn ways() {
+fn overflow_paths_match_the_page() {
     let rows = table(PAGE, "Ways");
     assert_names(&rows, &["bucket", "partner", "further"]);
     let values = rows.iter().map(|row| row.number("value"));

@@ -53,7 +53,7 @@ impl Store {
         assert!(self.0.delete(key).expect("the medium does not fail"));
         while self.0.step().expect("there is space") == Progress::More {}
         while self.0.stats().garbage_count > 0 {
-            self.0.tidy();
+            self.0.run_idle_maintenance();
         }
     }
 

@@ -93,14 +93,14 @@ pub(super) fn stopped_at<R>(
     (at, refused): (u64, u64),
     operate: impl FnOnce() -> R,
 ) -> (R, bool) {
-    let ((now, asked), (tell, is_over)) = (channel(), channel());
+    let ((now, asked), (notify, is_over)) = (channel(), channel());
     medium.probe().count.store(0, Ordering::Relaxed);
     *medium.probe().stop.lock() = Some(Stop { at, now, is_over });
     thread::scope(|scope| {
         scope.spawn(move || {
             if asked.recv().is_ok() {
                 fail(medium.inner(), disk, refused);
-                tell.send(()).unwrap();
+                notify.send(()).unwrap();
             }
         });
         let returned = operate();

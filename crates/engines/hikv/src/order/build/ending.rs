@@ -40,7 +40,7 @@ impl<D: Memory> Builder<D> {
         let mut build = self.build.lock();
         if build.is_asked_for() {
             build.abandon(Stage::Idle);
-            tree.fall(disposal);
+            tree.discard(disposal);
         }
     }
 
@@ -52,7 +52,7 @@ impl<D: Memory> Builder<D> {
             _ => (0, build.is_asked_for() || tree.phase() == Phase::Ready),
         };
         build.abandon(Stage::Suspended(others + 1, resumes));
-        tree.fall(disposal);
+        tree.discard(disposal);
     }
 
     /// Starts the build again, if there was one and no other thread suspends it.
@@ -71,7 +71,7 @@ impl<D: Memory> Builder<D> {
 fn abort<M: Medium, D: Memory>(build: &mut Build<D>, tree: &Tree<D>, disposal: Disposal<'_, M, D>, failure: Error) {
     build.abandon(Stage::Idle);
     build.failure = Some(failure);
-    tree.fall(disposal);
+    tree.discard(disposal);
 }
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl<D: Memory> Builder<D> {
         }
         match &build.stage {
             Stage::Loading(loading) if loading.is_from_image => {
-                site.source.image.distrust_order();
+                site.source.image.mark_unordered();
                 build.abandon(Stage::Listening(Grace::start()));
                 Ok(())
             }

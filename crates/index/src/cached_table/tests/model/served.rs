@@ -112,7 +112,7 @@ fn foreign_write_is_current_value() {
 /// With another preemption; and with another writer at the same time, so that at most one of them has the signal.
 #[test]
 #[ignore = "many minutes"]
-fn of_writes_that_are_served_the_last_one_stays() {
+fn last_served_write_stays() {
     a_put_is_served::<Sound>(2);
     a_put_in_vain_is_served::<Sound>(2);
     explore(2, || {

@@ -64,7 +64,7 @@ fn two_keys_are_replaced_as_one_step() {
 }
 
 #[test]
-fn one_key_goes_and_another_comes_as_one_step() {
+fn batch_replaces_keys_atomically() {
     let before = |scene: &Scene| scene.put(ONE, 1);
     for reader in [(|scene| read(scene, [ONE, TWO], MOVED)) as fn(&Scene), |scene| read(scene, [TWO, ONE], MOVED)] {
         let after = |scene: &Scene| read(scene, [TWO, ONE], [MOVED[1]; 2]);

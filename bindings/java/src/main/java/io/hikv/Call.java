@@ -262,14 +262,14 @@ final class Call {
     }
 
     private RuntimeException failure(int code, int op) {
-        boolean isNumbered = op == Op.WRITE && code == HikvException.Unmet.CODE;
+        boolean isNumbered = op == Op.WRITE && code == HikvException.ConditionFailed.CODE;
         int text = output + (isNumbered ? 8 : 0);
         int end = text;
         while (end < capacity && memory.get(end) != 0) {
             end++;
         }
         String message = StandardCharsets.UTF_8.decode(memory.slice(text, end - text)).toString();
-        return isNumbered ? new HikvException.Unmet(message, memory.getLong(output)) : HikvException.of(code, message);
+        return isNumbered ? new HikvException.ConditionFailed(message, memory.getLong(output)) : HikvException.of(code, message);
     }
 
     /** Calls an operation without a result. Returns false if a key is absent, or exists that should not. */

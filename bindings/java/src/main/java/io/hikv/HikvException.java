@@ -24,7 +24,7 @@ public sealed class HikvException extends RuntimeException {
             case -6, -9, -10, -11, -25 -> new IllegalArgumentException(message);
             case -7 -> new Io(message);
             case -8 -> new Full(message);
-            case Unmet.CODE -> new Unmet(message, -1);
+            case ConditionFailed.CODE -> new ConditionFailed(message, -1);
             case -13 -> new Unsupported(message);
             case -14 -> new Forked(message);
             case -15 -> new ReadOnly(message);
@@ -194,14 +194,14 @@ public sealed class HikvException extends RuntimeException {
     }
 
     /** A condition of a batch does not hold. */
-    public static final class Unmet extends HikvException {
+    public static final class ConditionFailed extends HikvException {
         static final int CODE = -12;
         private static final long serialVersionUID = 1;
 
         /** The number of the condition. */
         private final long condition;
 
-        Unmet(String message, long condition) {
+        ConditionFailed(String message, long condition) {
             super(message);
             this.condition = condition;
         }

@@ -242,7 +242,7 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
             try {
                 write(value == null ? batch.delete(key) : batch.put(key, value));
                 return value;
-            } catch (HikvException.Unmet e) {
+            } catch (HikvException.ConditionFailed e) {
                 Thread.onSpinWait();
             }
         }
@@ -278,7 +278,7 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      * Writes a batch to this tree.
      *
      * @param batch the batch
-     * @throws HikvException.Unmet if a condition does not hold
+     * @throws HikvException.ConditionFailed if a condition does not hold
      */
     public void write(WriteBatch batch) {
         Call call = Call.on(this);
@@ -294,7 +294,7 @@ public sealed class Tree extends Part implements AutoCloseable permits Store {
      *
      * @param batch the batch
      * @return a ticket, which is durable when the writes are
-     * @throws HikvException.Unmet if a condition does not hold
+     * @throws HikvException.ConditionFailed if a condition does not hold
      */
     public Ticket writeDeferred(WriteBatch batch) {
         Call call = Call.on(this);

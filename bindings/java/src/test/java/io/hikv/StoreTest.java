@@ -198,7 +198,7 @@ class StoreTest extends WithStore {
         assertEquals(List.of("b=2"), texts(store.items()));
         WriteBatch batch = new WriteBatch().put(bytes("c"), bytes("3"))
                 .expectAbsent(bytes("x")).expect(bytes("a"), version);
-        HikvException.Unmet unmet = assertThrows(HikvException.Unmet.class, () -> store.write(batch));
+        HikvException.ConditionFailed unmet = assertThrows(HikvException.ConditionFailed.class, () -> store.write(batch));
         assertEquals(1, unmet.condition());
         assertFalse(unmet.getMessage().isEmpty());
         assertEquals(List.of("b=2"), texts(store.items()));

@@ -10,7 +10,7 @@ use super::survey::Survey;
 use crate::image::read::Found;
 
 /// An intact image of this region.
-pub(super) struct Vouched {
+pub(super) struct TrustedImage {
     image: Found,
     /// The image's own place.
     at: Offset,
@@ -18,9 +18,9 @@ pub(super) struct Vouched {
     chunks: Vec<(u32, std::ops::Range<usize>)>,
 }
 
-impl Vouched {
+impl TrustedImage {
     /// Returns the image that the head names, if it is intact.
-    pub(super) fn read<M: Medium>(medium: &M, survey: &Survey) -> Option<Vouched> {
+    pub(super) fn read<M: Medium>(medium: &M, survey: &Survey) -> Option<TrustedImage> {
         let named: NamedImage = survey.head.image?;
         let capacity_bytes = medium.len_bytes().checked_sub(named.place.offset.0)?;
         let image = Found::read(medium, named, capacity_bytes)?;
@@ -34,7 +34,7 @@ impl Vouched {
             (unit, start..past)
         });
         let chunks = chunks.collect();
-        Some(Vouched { image, at: named.place.offset, chunks })
+        Some(TrustedImage { image, at: named.place.offset, chunks })
     }
 
     /// Returns true if an item may be at the place that `position` names: the image has it in use, or has no
@@ -83,18 +83,18 @@ mod tests {
     use crate::HiKv;
 
     #[test]
-    fn an_image_of_another_generation_vouches_for_nothing() {
+    fn image_of_other_generation_proves_nothing() {
         let parameters = Parameters { uuid: [7; 16], hash_seed: 7, partition_count: 1, region_bytes: 5 << 20 };
         let store = HiKv::format(Sim::new(5 << 20, Model::Line), HostDram, &parameters).unwrap();
         store.put(b"key", b"value").unwrap();
         store.close().unwrap();
         let medium = store.medium();
         let mut survey = Survey::take(medium, &mut |_, _| {}).unwrap();
-        assert!(Vouched::read(medium, &survey).is_some());
+        assert!(TrustedImage::read(medium, &survey).is_some());
         survey.head.generation = survey.head.generation.map(|generation| generation + 1);
-        assert!(Vouched::read(medium, &survey).is_none());
+        assert!(TrustedImage::read(medium, &survey).is_none());
         // A head without a generation accepts any image.
         survey.head.generation = None;
-        assert!(Vouched::read(medium, &survey).is_some());
+        assert!(TrustedImage::read(medium, &survey).is_some());
     }
 }

@@ -5,7 +5,7 @@ use crate::shuffle::Shuffle;
 
 /// A thread's place in a workload.
 #[derive(Clone, Copy)]
-pub(crate) struct Seat {
+pub(crate) struct Worker {
     pub(crate) records: Records,
     pub(crate) thread: usize,
     pub(crate) threads: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Seat {
     pub(crate) seed: u64,
 }
 
-impl Seat {
+impl Worker {
     /// Returns the number of `records` that this thread gets if each thread gets every `threads`th.
     pub(crate) fn share(&self, records: u64) -> u64 {
         let threads = self.threads as u64;

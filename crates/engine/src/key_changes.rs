@@ -17,14 +17,14 @@ pub type OnKeyChange = dyn Fn(&[u8], i64) + Send + Sync;
 
 /// The reports of an engine about marked keys.
 #[derive(Default)]
-pub struct Tally {
+pub struct KeyChanges {
     on_change: OnceLock<Box<OnKeyChange>>,
     removals: RwLock<()>,
 }
 
-impl fmt::Debug for Tally {
+impl fmt::Debug for KeyChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tally").field("is_set", &self.on_change.get().is_some()).finish_non_exhaustive()
+        f.debug_struct("KeyChanges").field("is_set", &self.on_change.get().is_some()).finish_non_exhaustive()
     }
 }
 
@@ -42,7 +42,7 @@ pub struct Pause<'t> {
     _guard: RwLockWriteGuard<'t, ()>,
 }
 
-impl Tally {
+impl KeyChanges {
     /// Sets the receiver of the reports, once for an opening.
     pub fn set(&self, on_change: Box<OnKeyChange>) {
         // A second receiver would miss keys: the first stays.
@@ -107,26 +107,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marked_keys_that_appear_or_disappear_are_reported() {
-        let (tally, seen) = (Tally::default(), Arc::new(Mutex::new(Vec::new())));
-        tally.added(&[MARK, 1]);
+    fn appearing_or_disappearing_marked_keys_are_reported() {
+        let (key_changes, seen) = (KeyChanges::default(), Arc::new(Mutex::new(Vec::new())));
+        key_changes.added(&[MARK, 1]);
         let reports = Arc::clone(&seen);
-        tally.set(Box::new(move |key, by| reports.lock().push((key.to_vec(), by))));
-        [&b""[..], b"key", &[0xFE, MARK]].into_iter().for_each(|key| tally.added(key));
-        tally.replaced(&[MARK], false, true);
-        tally.replaced(&[MARK], true, true);
-        tally.replaced(&[MARK, 7], true, false);
-        tally.replaced(&[MARK, 7], false, false);
+        key_changes.set(Box::new(move |key, by| reports.lock().push((key.to_vec(), by))));
+        [&b""[..], b"key", &[0xFE, MARK]].into_iter().for_each(|key| key_changes.added(key));
+        key_changes.replaced(&[MARK], false, true);
+        key_changes.replaced(&[MARK], true, true);
+        key_changes.replaced(&[MARK, 7], true, false);
+        key_changes.replaced(&[MARK, 7], false, false);
         assert_eq!(*seen.lock(), [(vec![MARK], 1), (vec![MARK, 7], -1)]);
     }
 
     #[test]
     fn pause_keeps_marked_keys_from_removal() {
-        let tally = Tally::default();
-        let pause = tally.pause();
-        assert!(tally.removal(&[MARK]).is_none());
-        assert!(tally.removal(b"key").is_some());
+        let key_changes = KeyChanges::default();
+        let pause = key_changes.pause();
+        assert!(key_changes.removal(&[MARK]).is_none());
+        assert!(key_changes.removal(b"key").is_some());
         drop(pause);
-        assert!(tally.removal(&[MARK]).is_some());
+        assert!(key_changes.removal(&[MARK]).is_some());
     }
 }

@@ -26,11 +26,11 @@ impl<'m> Keyed<'m> {
 }
 
 /// Runs, each in key order.
-pub(super) struct Begun<'m>(Vec<Vec<Keyed<'m>>>);
+pub(super) struct SortedRuns<'m>(Vec<Vec<Keyed<'m>>>);
 
-impl<'m> Begun<'m> {
-    pub(super) fn of(runs: Vec<Vec<Keyed<'m>>>) -> Begun<'m> {
-        Begun(runs)
+impl<'m> SortedRuns<'m> {
+    pub(super) fn of(runs: Vec<Vec<Keyed<'m>>>) -> SortedRuns<'m> {
+        SortedRuns(runs)
     }
 
     pub(super) fn count(&self) -> usize {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_one_range_in_the_order_of_keys() {
+    fn runs_merge_into_one_sorted_range() {
         let keys = ["", "a", "a\0", "abcdefgh", "abcdefgh\0", "abcdefghi", "abcdefgz", "b", "zz"];
         let record = Position::from_word(64);
         for split in 0..1 << keys.len() {
@@ -91,7 +91,7 @@ mod tests {
                 run.sort_unstable_by(Keyed::by_key);
                 run
             };
-            let begun = Begun::of(vec![run(0), run(1)]);
+            let begun = SortedRuns::of(vec![run(0), run(1)]);
             let found = |low: usize, high: Option<usize>| {
                 let range = begun.range(keys[low].as_bytes(), high.map(|high| keys[high].as_bytes()));
                 range.map(|keyed| std::str::from_utf8(keyed.key).unwrap()).collect::<Vec<_>>()

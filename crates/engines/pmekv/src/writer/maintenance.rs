@@ -24,7 +24,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
 
     fn reap_key(&self, key: &[u8]) -> Result<bool, Error> {
         self.checkpointer.bound_log()?;
-        let Some(removal) = self.tally.removal(key) else { return Ok(false) };
+        let Some(removal) = self.key_changes.removal(key) else { return Ok(false) };
         let outcome = self.checkpointer.with_space_to_delete(|| self.reap_due(key))?;
         // The callback may count keys.
         drop(removal);
@@ -64,10 +64,8 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         if medium.breaks(engine::canary::MOVE_FREES_EARLY) {
             self.reader().region().free(position);
         }
-        let expected = match medium.breaks(engine::canary::MOVE_UNCHECKED) {
-            false => Expected::Record(Some(position)),
-            true => Expected::Anything,
-        };
+        let is_unchecked = medium.breaks(engine::canary::MOVE_UNCHECKED);
+        let expected = if is_unchecked { Expected::Anything } else { Expected::Record(Some(position)) };
         // An expired item stays expired: the reaper reports it, not its move.
         Ok(match self.change(key, &mut new, expected)?.answer {
             WriteResult::Done(_) => Moved::Done { item_bytes: item.header.item_bytes() },

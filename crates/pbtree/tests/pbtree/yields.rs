@@ -18,7 +18,7 @@ fn grown() -> Tree<Sim, SimDram, FreeImmediately> {
 }
 
 #[test]
-fn long_walks_let_others_run_at_every_node_and_chunk() {
+fn long_walks_yield_at_every_node() {
     let tree = grown();
     let (sim, node_count) = (tree.medium().clone(), tree.figures().unwrap().node_count);
     assert!(node_count > 50, "{node_count} nodes show nothing");

@@ -18,7 +18,7 @@ pub enum WantedThreads {
 }
 
 /// Background work, and the threads that should do it.
-pub trait Upkeep: Identity {
+pub trait Maintenance: Identity {
     /// Does a bounded piece of background work: the sweep after an open, growth ahead of writers, changes for the
     /// ordered index, deletion of expired keys.
     fn step(&self) -> Result<Progress, Error> {
@@ -26,29 +26,29 @@ pub trait Upkeep: Identity {
     }
 
     /// Does a step of background work that writers create faster than the background finishes it, if the background is
-    /// behind. For a writer, after a write that found a step [wanted](Upkeep::wanted_threads). Does nothing inside
+    /// behind. For a writer, after a write that found a step [wanted](Maintenance::wanted_threads). Does nothing inside
     /// another operation's callback.
     ///
     /// # Errors
-    /// As for [`Upkeep::step`].
+    /// As for [`Maintenance::step`].
     fn assist_background(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Returns how many threads should call [`Upkeep::step`]: there is work that other threads may soon wait for.
+    /// Returns how many threads should call [`Maintenance::step`]: there is work that other threads may soon wait for.
     fn wanted_threads(&self) -> WantedThreads {
         WantedThreads::None
     }
 
-    /// Returns how long no thread needs to call [`Upkeep::step`] unless [`Upkeep::wanted_threads`] requests one; `None`
-    /// for no limit. The one thread that watches time calls this before each sleep.
+    /// Returns how long no thread needs to call [`Maintenance::step`] unless [`Maintenance::wanted_threads`] requests
+    /// one; `None` for no limit. The one thread that watches time calls this before each sleep.
     fn sleep_time(&self) -> Option<Duration> {
         None
     }
 
     /// Frees garbage of writers that have stopped, collapses small pages into huge pages, and returns the work that is
-    /// left or that became possible for [`Upkeep::step`]. Meant for idle times: every core executes a barrier.
-    fn tidy(&self) -> Progress {
+    /// left or that became possible for [`Maintenance::step`]. Meant for idle times: every core executes a barrier.
+    fn run_idle_maintenance(&self) -> Progress {
         Progress::Idle
     }
 
