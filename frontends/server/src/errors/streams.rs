@@ -23,7 +23,7 @@ pub(crate) enum StreamError {
     NoGroupOption,
     LastIdOfGroup,
     NewIdWithoutGroup,
-    BlockInScript { command: &'static str },
+    BlockInScript { command: Vec<u8> },
     NoKey,
     BusyGroup,
     NegativeReadCount,
@@ -47,6 +47,11 @@ impl From<StreamError> for Refusal {
 }
 
 impl StreamError {
+    /// Creates the error of a script that would wait.
+    pub(crate) fn block_in_script(command: &[u8]) -> StreamError {
+        StreamError::BlockInScript { command: cut(command) }
+    }
+
     /// Creates the error of an option that XCLAIM does not accept.
     pub(crate) fn claim_option(option: &[u8]) -> StreamError {
         StreamError::ClaimOption { option: cut(option) }
@@ -98,7 +103,7 @@ impl StreamError {
             }
             StreamError::ClaimCount => "COUNT must be > 0",
             StreamError::BlockInScript { command } => {
-                return format!("ERR {command} command is not allowed with BLOCK option from scripts").into();
+                return [b"ERR ", &command[..], b" command is not allowed with BLOCK option from scripts"].concat();
             }
             StreamError::NotANumber { what, command } => {
                 return format!("ERR Invalid {what} argument for {command}").into();

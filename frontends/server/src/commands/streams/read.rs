@@ -52,7 +52,7 @@ impl Reading {
             match call.argument(index).to_ascii_lowercase().as_slice() {
                 b"block" if has_more(1) => {
                     if call.pending.is_some() && !call.session.is_executing {
-                        return Err(StreamError::BlockInScript { command: call.entry.command.name }.into());
+                        return Err(StreamError::block_in_script(call.request.name()).into());
                     }
                     reading.waits = Some(deadline_of(call.argument(index + 1))?);
                     index += 2;

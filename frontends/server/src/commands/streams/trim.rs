@@ -123,8 +123,10 @@ impl Trim {
         }
         ids.extend(added.filter(|added| (ids.len() as u64) < excess_max && *added <= last));
         if self.approximate.is_some() && (ids.len() as u64) < count {
-            let node_entries = node_entries(call);
-            ids.truncate((ids.len() as u64 / node_entries * node_entries) as usize);
+            // A node of Redis ends where a multiple of its entries has been added, unless XDEL deleted some.
+            let (node_entries, first) = (node_entries(call), edit.state().added_count.saturating_sub(count));
+            let end = (first + ids.len() as u64) / node_entries * node_entries;
+            ids.truncate(end.saturating_sub(first) as usize);
         }
         ids.iter().for_each(|id| edit.cut(*id));
         Ok(ids.len() as u64)
