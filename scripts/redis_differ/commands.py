@@ -18,6 +18,13 @@ HASH_VALUES = ["v:1", "v:2", "v:" + 70 * "x"]
 SORTED_KEYS = ["z0", "z0", "z1", "z2", "k0"]
 # Keys of lists.
 LIST_KEYS = ["l0", "l1", "l2", "l3"]
+# Streams, ids, and groups or consumers of them.
+STREAM_KEYS = 4 * ["x0", "x1"] + ["k0", "h0"]
+STREAM_IDS = ["0", "1", "1-1", "1-2", "2-0", "2-5", "3", "4-1", "7-7", "9", "0-0", "18446744073709551615-18446744073709551615", "abc", "1-", "-1", ""]
+STREAM_NEW_IDS = ["1-*", "2-*", "3-*", "7-*", "1-1", "2-1", "3-1", "4-1", "5", "6", "7-7", "8", "9", "10-*", "11", "12-3", "13-*", "14", "0-0", "abc"]
+STREAM_ENDS = 4 * ["-", "+"] + ["(1-1", "(2-0", "(-", "(abc"] + STREAM_IDS
+GROUPS = ["g1", "g2"]
+CONSUMERS = ["c1", "c2", "c3"]
 MEMBERS = ["m1", "m2", "m3", "m4", "1", "-1", "", "m\xff\x00", "x" * 70]
 SCORE_ENDS = ["-inf", "+inf", "(1", "1", "2", "(2.5", "-2.25", "100", "", "(", " 1", "1 ", "nan", "abc", "(inf", "3e3", "1e400"]
 MEMBER_ENDS = ["-", "+", "[m1", "(m1", "[m3", "(m3", "[", "(", "[zz", "m1", "", "(+", "[-1"]
@@ -92,6 +99,7 @@ HASHES = [hashlib.sha1(script.encode("latin-1")).hexdigest() for script in SCRIP
 # They run any request.
 RUNNERS = ["return redis.call(unpack(ARGV))", "return redis.pcall(unpack(ARGV))", "redis.setresp(3) return redis.pcall(unpack(ARGV))"]
 
+# XK key that is often a stream, XI id, XN id of a new entry, XE end of a range, XG group, XC consumer,
 # K key, LK that of a list, LE its element, DS DH DA DZ DL values in the form of DUMP, DW a damaged one, ZK key that is often a sorted set, ZM its member, ZS end of a range of scores, ZL end of a range of members, X key that is often a hash, A key that is often a set, I field or member, G value of a field, V value, N integer, F float, S channel, P pattern, E time to live, M the same in milliseconds, T moment, B bit, O bit offset, W one that is written to, R place in a value,
 # D database, L script, H hash of a script, Q any request, / choice, ? left out half of the time, * any number of times.
 GRAMMAR = """
@@ -253,6 +261,41 @@ BZPOPMAX ZK 0.01
 BZPOPMAX lex 0.01
 BZMPOP 0.01 2 ZK ZK (MIN|MAX|what) ?(COUNT N)
 OBJECT ENCODING ZK
+XADD XK XN f:x V
+XADD XK XN f:x V g:x V
+XADD XK ?(NOMKSTREAM) ?((MAXLEN|MINID) ?(=|~) (0|1|2|3|5|abc|-1) ?(LIMIT (0|1|100|-1))) XN f:x V ?(f:y)
+XLEN XK
+XRANGE XK XE XE ?(COUNT (0|1|2|-1|abc))
+XREVRANGE XK XE XE ?(COUNT (0|1|2|-1|abc))
+XRANGE XK - +
+XDEL XK XI ?(XI)
+XTRIM XK (MAXLEN|MINID) ?(=) (0|1|2|3|5|2-1|abc|-1) ?(LIMIT (0|1|100|-1))
+XSETID XK (20|30|1|abc) ?(ENTRIESADDED (0|5|50|-1)) ?(MAXDELETEDID (0|1|9|40))
+XREAD ?(COUNT (0|1|2|abc)) ?(BLOCK (10|-1|abc)) STREAMS XK (XI|$|>)
+XREAD ?(COUNT 1) STREAMS XK XK XI (XI|$)
+XGROUP CREATE XK XG (0|$|1|2-0|abc) ?(MKSTREAM) ?(ENTRIESREAD (0|1|3|-1|-2|abc))
+XGROUP CREATE XK XG 0 MKSTREAM
+XGROUP SETID XK XG (0|$|1|2-0|abc|-) ?(ENTRIESREAD (0|1|3|-1))
+XGROUP DESTROY XK XG
+XGROUP (CREATECONSUMER|DELCONSUMER) XK XG XC
+XGROUP (what|CREATE XK|DESTROY XK)
+XREADGROUP GROUP XG XC ?(COUNT (0|1|2)) ?(NOACK) STREAMS XK >
+XREADGROUP GROUP XG XC COUNT 1 STREAMS XK XK > >
+XREADGROUP GROUP XG XC ?(COUNT (0|1|2)) ?(BLOCK 10) STREAMS XK (XI|>|$)
+XACK XK XG XI XI XI
+XACK XK XG XI ?(XI)
+XPENDING XK XG
+XPENDING XK XG ?(IDLE (0|100000000|abc)) XE XE (0|1|10|abc) ?(XC)
+XCLAIM XK XG XC (0|0|0|100000000|abc) XI XI ?(IDLE (0|1000000000)) ?(RETRYCOUNT (0|7)) ?(FORCE) ?(JUSTID) ?(LASTID XI)
+XAUTOCLAIM XK XG XC (0|0|0|100000000|abc) XE ?(COUNT (1|2|0|abc)) ?(JUSTID)
+XINFO GROUPS XK
+XINFO STREAM XK
+XINFO STREAM XK FULL ?(COUNT (0|1|abc))
+XINFO (CONSUMERS|CONSUMERS|GROUPS|what) XK XG
+(TYPE|DEL|TTL|OBJECT ENCODING|PERSIST) XK
+EXPIRE XK E
+COPY XK XK ?(REPLACE)
+RENAME XK XK
 DBSIZE
 FLUSHALL ?(ASYNC|SYNC|what)
 FLUSHDB ?(ASYNC|SYNC)
@@ -479,6 +522,7 @@ class Draw:
         if part == "Q":
             return self.request()
         of = {"L": SCRIPTS, "H": HASHES, "U": RUNNERS} | {"X": HASH_KEYS, "A": SET_KEYS, "I": FIELDS, "G": HASH_VALUES, "K": KEYS, "V": VALUES, "F": FLOATS, "S": CHANNELS, "P": PATTERNS, "E": EXPIRY, "T": MOMENTS, "M": MILLISECONDS, "O": OFFSETS, "W": WRITTEN}
+        of |= {"XK": STREAM_KEYS, "XI": STREAM_IDS, "XN": STREAM_NEW_IDS, "XE": STREAM_ENDS, "XG": GROUPS, "XC": CONSUMERS}
         of |= {"LK": LIST_KEYS, "LE": ["a", "b", "c", "d", ""]}
         of |= {"B": ["0", "1", "2", "abc"], "D": ["0", "1", "2", "15", "16", "-1", "abc"], "R": PLACES, "Y": TYPES, "C": NAMES, "Z": WIDTHS, "J": EDGES_OF_WIDTHS}
         of |= {"DS": STRING_DUMPS, "DH": HASH_DUMPS, "DA": SET_DUMPS, "DZ": ZSET_DUMPS, "DL": LIST_DUMPS, "DW": WRONG_DUMPS}
@@ -534,7 +578,7 @@ PRINTABLE = re.compile("[ -~]*")
 COMMAND = re.compile("[a-z][a-z|_-]*")
 OWN = ["cas", "countrange", "prefix", "range"]
 MESSAGES = ["message", "pmessage", "smessage"]
-UNORDERED = set(KEYS) | set(HASH_KEYS) | set(SET_KEYS) | set(SORTED_KEYS) | set(LIST_KEYS) | {"lex"} | set(CHANNELS) | set(PATTERNS)
+UNORDERED = set(KEYS) | set(HASH_KEYS) | set(SET_KEYS) | set(SORTED_KEYS) | set(LIST_KEYS) | set(STREAM_KEYS) | {"lex"} | set(CHANNELS) | set(PATTERNS)
 
 
 def is_of(words, part):
@@ -588,6 +632,13 @@ def ordered(value):
         # Channels, of whatever names clients have given some of them.
         case ["*", [["$", first], *_]] if first not in MESSAGES and all(part[0] == "$" for part in value[1]) and any(part[1] in CHANNELS for part in value[1]):
             return ["*", sorted(value[1])]
+        # Nodes of Redis' tree, and times.
+        case ["*" | "%", [["$", "length"], *parts]]:
+            return [value[0], [part for number, part in enumerate(parts) if number not in (2, 4)]]
+        case ["*" | "%", [["$", "name"], name, ["$", "pending"], pending, ["$", "idle"], _]]:
+            return [value[0], name, pending]
+        case ["*", [["$", _] as entry, ["$", str(consumer)] as owner, [":", _], [":", count]]] if consumer in CONSUMERS:
+            return ["pending", entry, owner, count]
         # The names of HELLO's figures that are each server's own.
         case ["*" | "%", list(parts)]:
             own = [number + 1 for number, part in enumerate(parts) if part in (["$", "id"], ["$", "version"])]

@@ -4,6 +4,7 @@
 //! <name> <name:type>      a value, a string unless its type is given
 //! TOKEN                   a literal word
 //! TOKEN <name>            a word followed by a value, or by anything else
+//! "TOKEN":name            a literal word that has a name of its own
 //! name(…|…)               one of several
 //! name{… …}               several together
 //! […]                     optional
@@ -60,7 +61,13 @@ impl<'a> Line<'a> {
             argument.flags.insert(0, "optional");
             return argument;
         }
-        let mut argument = if self.take("<") { self.value() } else { self.word() };
+        let mut argument = if self.take("<") {
+            self.value()
+        } else if self.take("\"") {
+            self.named_token()
+        } else {
+            self.word()
+        };
         if self.take("...") {
             argument.flags.push("multiple");
         }
@@ -76,6 +83,14 @@ impl<'a> Line<'a> {
         let typed = text.rsplit_once(':').and_then(|(name, kind)| Some((name, *TYPES.iter().find(|it| **it == kind)?)));
         let (name, kind) = typed.unwrap_or((text, "string"));
         Argument { name: name.into(), kind, token: None, flags: Vec::new(), parts: Vec::new() }
+    }
+
+    /// Parses a literal word behind its first quotation mark, and its name.
+    fn named_token(&mut self) -> Argument {
+        let (token, rest) = self.rest.split_once("\":").unwrap_or((self.rest, ""));
+        self.rest = rest;
+        let named = self.word();
+        Argument { name: named.name, token: Some(token.into()), ..named }
     }
 
     /// Parses a literal word with its value, or the name of a group.
@@ -122,6 +137,11 @@ mod tests {
     fn written(argument: &Argument) -> String {
         let all = |between| argument.parts.iter().map(written).collect::<Vec<_>>().join(between);
         let Argument { name, kind, .. } = argument;
+        let is_named_token = |token: &String| *kind == "pure-token" && token.to_lowercase() != *name;
+        if let Some(token) = argument.token.as_ref().filter(|token| is_named_token(token)) {
+            let whole = format!("\"{token}\":{name}");
+            return if argument.flags.contains(&"optional") { format!("[{whole}]") } else { whole };
+        }
         let text = match *kind {
             "pure-token" => String::new(),
             "oneof" => format!("{name}({})", all("|")),

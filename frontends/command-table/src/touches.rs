@@ -90,6 +90,8 @@ pub struct Keys {
     pub varies: Option<fn(&Request<'_>) -> Access>,
     /// The index of the argument that counts the keys after it. A key before it is always there.
     pub counted: Option<usize>,
+    /// The index from which on the word `STREAMS` is sought. The keys are the first half of the arguments after it.
+    pub streams: Option<usize>,
     /// Finds a further key, which is overwritten, if the request's options name one.
     pub stored: Option<fn(&Request<'_>) -> Option<usize>>,
 }
@@ -99,13 +101,18 @@ impl Keys {
     pub fn of(self, request: &Request<'_>) -> impl Iterator<Item = (usize, Access)> {
         let varied = self.varies.map(|access_of| access_of(request));
         let stored = self.stored.and_then(|stored_by| stored_by(request)).map(|index| (index, Access::Overwrite));
-        let mut count = request.len();
+        let (mut first, mut count) = (self.first, request.len());
+        if let Some(from) = self.streams {
+            let at = (from..count).find(|index| request.argument(*index).eq_ignore_ascii_case(b"streams"));
+            first.first = at.unwrap_or(count) + 1;
+            count = first.first + count.saturating_sub(first.first) / 2;
+        }
         if let Some(index) = self.counted.filter(|index| *index < count) {
             let keys = resp::parse_integer(request.argument(index)).and_then(|keys| usize::try_from(keys).ok());
             // A command refuses a wrong number, and then uses no key.
             count = keys.and_then(|keys| keys.checked_add(index + 1)).filter(|end| *end <= count).unwrap_or(0);
         }
-        let places = [Some(self.first), self.then].into_iter().flatten();
+        let places = [Some(first), self.then].into_iter().flatten();
         places
             .flat_map(move |places| places.positions(count))
             .map(move |(index, access)| (index, varied.unwrap_or(access)))
@@ -114,6 +121,9 @@ impl Keys {
 
     /// Returns first, last and step, the summary in `COMMAND`.
     pub fn range(self) -> [i64; 3] {
+        if self.streams.is_some() {
+            return [0; 3];
+        }
         let last = match self.counted {
             Some(count) if self.first.first > count => return [0; 3],
             Some(_) => self.first.last,
@@ -175,6 +185,7 @@ impl Touches {
         then: None,
         varies: None,
         counted: None,
+        streams: None,
         stored: Some(stored_by_sort),
     });
     pub(crate) const STORED_FROM_KEYS: Touches =
@@ -215,13 +226,19 @@ pub(crate) const fn counted_keys(access: Access) -> Touches {
 /// This argument counts the keys, which follow it.
 pub(crate) const fn counted_keys_from(index: usize, access: Access) -> Touches {
     let first = Places::at(index + 1, -1, 1, access);
-    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(index), stored: None })
+    Touches::Keys(Keys { first, then: None, varies: None, counted: Some(index), streams: None, stored: None })
 }
 
 /// The first argument is a key that is overwritten; the second one counts the keys that are read.
 pub(crate) const fn stored_from_counted_keys() -> Touches {
     let (first, then) = (Places::at(1, 1, 1, Access::Overwrite), Places::at(3, -1, 1, Access::Read));
-    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2), stored: None })
+    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2), streams: None, stored: None })
+}
+
+/// The keys follow the word `STREAMS`, which is sought from this argument on, and are as many as their ids after them.
+pub(crate) const fn streams(from: usize, access: Access) -> Touches {
+    let first = Places::at(0, -1, 1, access);
+    Touches::Keys(Keys { first, then: None, varies: None, counted: None, streams: Some(from), stored: None })
 }
 
 /// Keys and values alternate.
@@ -235,11 +252,11 @@ pub(crate) const fn subcommand_key(access: Access) -> Touches {
 }
 
 const fn one(first: Places) -> Touches {
-    Touches::Keys(Keys { first, then: None, varies: None, counted: None, stored: None })
+    Touches::Keys(Keys { first, then: None, varies: None, counted: None, streams: None, stored: None })
 }
 
 const fn two(first: Places, then: Places) -> Touches {
-    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: None, stored: None })
+    Touches::Keys(Keys { first, then: Some(then), varies: None, counted: None, streams: None, stored: None })
 }
 
 const fn moved_to(access: Access) -> Touches {
@@ -248,7 +265,7 @@ const fn moved_to(access: Access) -> Touches {
 
 const fn varying(most: Access, access_of: fn(&Request<'_>) -> Access) -> Touches {
     let first = Places::at(1, 1, 1, most);
-    Touches::Keys(Keys { first, then: None, varies: Some(access_of), counted: None, stored: None })
+    Touches::Keys(Keys { first, then: None, varies: Some(access_of), counted: None, streams: None, stored: None })
 }
 
 /// `SET` returns the previous value only with `GET`.
@@ -341,6 +358,10 @@ mod tests {
             ("SORT a STORE by STORE c", vec![(1, Read), (5, Overwrite)]),
             ("SORT_RO a STORE b", vec![(1, Read)]),
             ("ZMPOP 2 a b MIN", vec![(2, ReadAndDelete), (3, ReadAndDelete)]),
+            ("XREAD COUNT 1 sTreams streams b 0 0", vec![(4, Read), (5, Read)]),
+            ("XREAD STREAMS a b 0", vec![(2, Read)]),
+            ("XREAD COUNT 1 BLOCK 0", vec![]),
+            ("XREADGROUP GROUP streams c STREAMS a >", vec![(5, Read)]),
         ] {
             assert_eq!(accesses(line), wanted, "{line}");
         }

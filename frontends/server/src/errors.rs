@@ -8,8 +8,10 @@ use command_table::Unknown;
 use lua_scripts::Failure;
 
 mod fixed;
+mod streams;
 
 pub(crate) use fixed::FixedError;
+pub(crate) use streams::StreamError;
 
 /// Maximum length of a client's own words in an error, as in Redis.
 const QUOTED_BYTES_MAX: usize = 128;
@@ -61,6 +63,8 @@ pub(crate) enum Refusal {
     DbIndex,
     /// An error without a part of the request.
     Fixed(FixedError),
+    /// An error of commands on streams.
+    Stream(StreamError),
     /// An invalid time to live, or one too far in the future.
     ExpireTime { command: &'static str },
     /// A message with a part of the request, formatted where it occurs.
@@ -158,6 +162,7 @@ impl Refusal {
             }
             Refusal::DbIndex => b"ERR DB index is out of range".into(),
             Refusal::Fixed(sentence) => sentence.text().into(),
+            Refusal::Stream(error) => error.text(),
             Refusal::ExpireTime { command } => format!("ERR invalid expire time in '{command}' command").into(),
             Refusal::Message(text) => format!("ERR {text}").into(),
             Refusal::ExecAbort(why) => format!("EXECABORT Transaction discarded because of: {why}").into(),

@@ -14,6 +14,7 @@ mod scripting;
 mod server;
 mod sets;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod transactions;
 
@@ -36,6 +37,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
         server::ROWS,
         sets::ROWS,
         sorted_sets::ROWS,
+        streams::ROWS,
         strings::ROWS,
         transactions::ROWS,
     ];

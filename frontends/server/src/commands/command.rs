@@ -202,7 +202,7 @@ fn write_set<'n>(reply: &mut Reply<'_>, prefix: &str, names: impl Iterator<Item 
     names.iter().for_each(|name| reply.simple(name));
 }
 
-/// All keys are found by their positions.
+/// Keys are found by their positions, or after a word.
 fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
     let places: Vec<Places> = keys.iter().flat_map(|keys| [Some(keys.first), keys.then]).flatten().collect();
     reply.set(places.len());
@@ -218,6 +218,20 @@ fn write_key_specifications(keys: Option<Keys>, reply: &mut Reply<'_>) {
             write_spec(reply, "index", &[("index", index as i64)]);
             reply.bulk(b"find_keys");
             write_spec(reply, "keynum", &[("keynumidx", 0), ("firstkey", (first - index) as i64), ("keystep", 1)]);
+            continue;
+        }
+        if let Some(from) = keys.and_then(|keys| keys.streams) {
+            reply.map(2);
+            reply.bulk(b"type");
+            reply.bulk(b"keyword");
+            reply.bulk(b"spec");
+            reply.map(2);
+            reply.bulk(b"keyword");
+            reply.bulk(b"STREAMS");
+            reply.bulk(b"startfrom");
+            reply.integer(from as i64);
+            reply.bulk(b"find_keys");
+            write_spec(reply, "range", &[("lastkey", -1), ("keystep", 1), ("limit", 2)]);
             continue;
         }
         write_spec(reply, "index", &[("index", first as i64)]);

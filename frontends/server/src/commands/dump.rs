@@ -37,7 +37,8 @@ fn dump(call: &mut Call<'_>) -> Result<(), Refusal> {
 
 /// Encodes a collection, without version and checksum.
 fn dumped_collection(call: &Call<'_>, found: Collection<'_>) -> Result<Vec<u8>, Refusal> {
-    let (mut dumped, mut gathered) = (vec![found.collection_type().dumped().type_byte()], Gathered::of(call));
+    let kind = found.collection_type().dumped().ok_or(FixedError::StreamDump)?;
+    let (mut dumped, mut gathered) = (vec![kind.type_byte()], Gathered::of(call));
     rdb::put_length(&mut dumped, found.len());
     found.each_dumped(|encoded| {
         gathered.read_and_add(encoded.len())?;

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 use super::{
     acl, bitfield, bits, blocking, client, client_waiting, cluster, command, config, connection, databases, debug,
     dump, expiry, hashes, hello, help, info, keys, latency, lcs, libraries, lists, lpos, memory, moving, numbers,
-    object, ordered, pubsub, scan, scripting, server, set, sets, slowlog, sort, sorted_sets, strings, tracking,
-    transactions, values,
+    object, ordered, pubsub, scan, scripting, server, set, sets, slowlog, sort, sorted_sets, streams, strings,
+    tracking, transactions, values,
 };
 use crate::execution::call::Function;
 use command_table::{self as table, Entry};
 
 /// By row names; one entry per file.
-const FAMILIES: [&[(&str, Function)]; 47] = [
+const FAMILIES: [&[(&str, Function)]; 54] = [
     acl::FUNCTIONS,
     bitfield::FUNCTIONS,
     bits::FUNCTIONS,
@@ -56,6 +56,13 @@ const FAMILIES: [&[(&str, Function)]; 47] = [
     sorted_sets::ranges::FUNCTIONS,
     sorted_sets::read::FUNCTIONS,
     sorted_sets::remove::FUNCTIONS,
+    streams::add::FUNCTIONS,
+    streams::claim::FUNCTIONS,
+    streams::groups::FUNCTIONS,
+    streams::info::FUNCTIONS,
+    streams::pending::FUNCTIONS,
+    streams::range::FUNCTIONS,
+    streams::read::FUNCTIONS,
     strings::FUNCTIONS,
     tracking::FUNCTIONS,
     transactions::FUNCTIONS,

@@ -18,6 +18,8 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = functions![
     "pubsub|": [help],
     "script|": [help],
     "slowlog|": [help],
+    "xgroup|": [help],
+    "xinfo|": [help],
 ];
 
 /// Lists the subcommands of the requested command with their descriptions.

@@ -59,6 +59,7 @@ mod slowlog;
 mod sort;
 mod sorted_sets;
 mod sparkline;
+mod streams;
 mod strings;
 mod times;
 mod tracking;

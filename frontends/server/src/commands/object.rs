@@ -31,6 +31,7 @@ pub(super) fn encoding_of_collection(call: &Call<'_>, found: &Collection<'_>) ->
     };
     Ok(match found.collection_type() {
         CollectionType::List => "quicklist",
+        CollectionType::Stream => "stream",
         CollectionType::Set => {
             let is_integer = |element: &[u8], _: &[u8]| resp::parse_integer(member_of(element).1).is_some();
             if all_are(limit("set-max-intset-entries"), &is_integer)? { "intset" } else { "hashtable" }

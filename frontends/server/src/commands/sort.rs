@@ -219,7 +219,7 @@ fn elements_of(found: Collection<'_>, gathered: &mut Gathered) -> Result<Vec<Vec
                 add(&scored?.0, gathered)?;
             }
         }
-        CollectionType::Hash => return Err(FixedError::WrongType.into()),
+        CollectionType::Hash | CollectionType::Stream => return Err(FixedError::WrongType.into()),
     }
     Ok(elements)
 }

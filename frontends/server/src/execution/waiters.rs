@@ -12,9 +12,9 @@ use resp::{Protocol, Reply, Requests};
 use crate::clients::Record;
 use crate::keyspace::collections::CollectionType;
 use crate::keyspace::database::Database;
-use crate::observers::events::{Class, GENERIC, LIST, ZSET};
+use crate::observers::events::{Class, GENERIC, LIST, STREAM, STRING, ZSET};
 use crate::observers::watch::Name;
-use command_table::Entry;
+use command_table::{Entry, flag};
 
 /// A client's wait, as far as its session knows.
 #[derive(Default)]
@@ -73,6 +73,11 @@ impl Waiter {
         let mut bytes = Vec::new();
         write(&mut Reply::new(&mut bytes, self.protocol));
         bytes
+    }
+
+    /// Returns whether the client gets an error if a key is no stream any more: a consumer of a group does.
+    pub(super) fn needs_stream(&self) -> bool {
+        self.awaited == CollectionType::Stream && self.entry.command.has(flag::WRITE)
     }
 
     pub(super) fn timed_out(&self) -> Vec<u8> {
@@ -141,10 +146,10 @@ impl Waiters {
         self.count.store(queues.by_client.len(), Ordering::SeqCst);
     }
 
-    /// Records a change of a key, which may have elements now.
+    /// Records a change of a key, which may have elements now, or be no stream any more.
     #[inline]
     pub(crate) fn note(&self, class: Class, db: Database, key: &[u8]) {
-        if class & (LIST | ZSET | GENERIC) != 0 && self.count.load(Ordering::SeqCst) > 0 {
+        if class & (LIST | ZSET | STREAM | GENERIC | STRING) != 0 && self.count.load(Ordering::SeqCst) > 0 {
             self.note_name(&(db, key.to_vec()));
         }
     }
@@ -204,6 +209,13 @@ impl Waiters {
             queues.ready.extend(deferred);
             self.has_ready.store(true, Ordering::SeqCst);
         }
+    }
+
+    /// Returns the clients that wait for entries of a stream with this key.
+    pub(super) fn readers(&self, name: &Name) -> Vec<Arc<Waiter>> {
+        let queues = self.queues.lock();
+        let waiters = queues.by_key.get(name).into_iter().flat_map(|queue| &queue.waiters);
+        waiters.filter(|waiter| waiter.awaited == CollectionType::Stream).cloned().collect()
     }
 
     /// Returns the first client that waits for such a collection with this key.

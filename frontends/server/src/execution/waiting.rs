@@ -1,4 +1,5 @@
-//! Clients that wait for elements of lists and sorted sets: `BLPOP`, `BZPOPMIN` and the like.
+//! Clients that wait for elements of lists and sorted sets, or entries of streams: `BLPOP`, `BZPOPMIN`, `XREAD` and the
+//! like.
 //!
 //! A command that finds no element registers its client as a [`Waiter`] with its keys, and leaves no reply. Nothing
 //! more of the client is executed. Whatever adds elements reports a change of the key (`observers::notify`), which then
@@ -6,7 +7,8 @@
 //! the order of arrival, it executes the waiter's command again, for this key alone and as the waiter's client, until
 //! the key has no element left. It stores the reply in the waiter and sends a message to the loop of the client. So a
 //! client that waits has been served before the reply to the push is sent. `BLMOVE` makes its destination ready in
-//! turn.
+//! turn. An entry of a stream stays there, so each client that waits for the stream is tried once. Those of consumer
+//! groups are also tried when the key is no stream any more, for an error.
 //!
 //! # No wake-up is lost
 //! A waiter registers while its command has its keys for itself: it holds their locks, or has exclusive access, or is a
@@ -86,26 +88,37 @@ impl Shared {
     }
 
     fn serve_key(&self, name: &Name) {
-        while let Some(waiter) = self.next_waiter(name) {
+        let found = self.type_of(name);
+        for waiter in self.waiters.readers(name) {
+            let is_wanted = found == Some(CollectionType::Stream) || waiter.needs_stream();
+            if is_wanted && matches!(self.repeat(&waiter, &name.1), Outcome::Claimed) {
+                return self.defer(name);
+            }
+        }
+        if found == Some(CollectionType::Stream) {
+            return;
+        }
+        while let Some(waiter) = self.type_of(name).and_then(|found| self.waiters.first(name, found)) {
             match self.repeat(&waiter, &name.1) {
                 Outcome::Over => {}
                 Outcome::Nothing => return,
-                Outcome::Claimed => {
-                    self.waiters.defer(name.clone());
-                    if !self.gate.has_claim() {
-                        self.waiters.resume_deferred();
-                    }
-                    return;
-                }
+                Outcome::Claimed => return self.defer(name),
             }
         }
     }
 
-    /// Returns the first client that waits for what the key holds.
-    fn next_waiter(&self, name: &Name) -> Option<Arc<Waiter>> {
+    fn defer(&self, name: &Name) {
+        self.waiters.defer(name.clone());
+        if !self.gate.has_claim() {
+            self.waiters.resume_deferred();
+        }
+    }
+
+    /// Returns the type of the collection of this key.
+    fn type_of(&self, name: &Name) -> Option<CollectionType> {
         let (items, namespace) = (self.keyspace.items(None), self.keyspace.namespace(name.0));
         let found = self.keyspace.view(items, namespace)?.find(&name.1).ok()??;
-        self.waiters.first(name, found.collection_type())
+        Some(found.collection_type())
     }
 
     /// Executes the waiter's command again for this key.
@@ -194,6 +207,17 @@ impl Call<'_> {
     /// Has the client wait for a collection of this type with one of the keys in these arguments. Returns false if it
     /// must not wait: in a transaction or a script.
     pub(crate) fn wait(&mut self, awaited: CollectionType, indices: Range<usize>, deadline: Option<Instant>) -> bool {
+        self.wait_as(None, awaited, indices, deadline)
+    }
+
+    /// Like [`Call::wait`], for another request with the same keys.
+    pub(crate) fn wait_as(
+        &mut self,
+        request: Option<Requests>,
+        awaited: CollectionType,
+        indices: Range<usize>,
+        deadline: Option<Instant>,
+    ) -> bool {
         if let Waiting::Repeated { finds_nothing, .. } = &mut self.session.waiting {
             *finds_nothing = true;
             return true;
@@ -204,8 +228,11 @@ impl Call<'_> {
         }
         let keys: BTreeSet<&[u8]> = indices.map(|index| self.request.argument(index)).collect();
         let names: Vec<Name> = keys.into_iter().map(|key| (session.db, key.to_vec())).collect();
-        let mut request = Requests::default();
-        request.push_copy(&self.request);
+        let request = request.unwrap_or_else(|| {
+            let mut copy = Requests::default();
+            copy.push_copy(&self.request);
+            copy
+        });
         let waiter = Arc::new(Waiter {
             record: Arc::clone(&session.record),
             entry: self.entry,

@@ -86,7 +86,11 @@ impl Export {
                 let key = key?;
                 // Otherwise it has just expired.
                 let Some(found) = view.find(&key)? else { continue };
-                let (kind, count, expiry) = (found.collection_type().dumped(), found.len(), found.expiry);
+                let Some(kind) = found.collection_type().dumped() else {
+                    let name = key.escape_ascii();
+                    return Err(TransferError::Refused(format!("{name} is a stream, which is not written")));
+                };
+                let (count, expiry) = (found.len(), found.expiry);
                 let exported = ExportedCollection { db: db.number().into(), key: &key, kind, count, expiry, found };
                 if each(exported)?.is_break() {
                     return Ok(());

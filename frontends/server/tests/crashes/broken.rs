@@ -89,6 +89,16 @@ impl Way for ScoresForgotten {
     }
 }
 
+/// An entry that is no longer pending stays among those of its consumer.
+pub(crate) struct OwnerForgotten;
+impl Way for OwnerForgotten {
+    fn split<'a>(ops: &[BatchOp<'a>]) -> Vec<Vec<BatchOp<'a>>> {
+        // After the id.
+        let is_owner = |op: &BatchOp<'_>| row_of(op.key()).is_some_and(|(_, rest)| rest.get(8) == Some(&5));
+        without(ops, |op| is_of(op, ELEMENT) && op.value().is_none() && is_owner(op))
+    }
+}
+
 /// Deleted collections are not marked as dead.
 pub(crate) struct DeadForgotten;
 impl Way for DeadForgotten {

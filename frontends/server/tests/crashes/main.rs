@@ -4,14 +4,15 @@
 mod broken;
 mod served;
 mod stored;
+mod streams;
 
 use pmem_sim::{Model, Sim};
 use testkit::{
     Contents, Extent, Objection, OnDisk, Op, Operations, Script, Settings, Subject, Visitor, explore, survives,
 };
 
-use broken::{CountForgotten, CountLater, DeadForgotten, DueForgotten, ElementsLater, RowFirst, ScoresForgotten};
-use broken::{Sound, StringFirst, Way};
+use broken::{CountForgotten, CountLater, DeadForgotten, DueForgotten, ElementsLater, OwnerForgotten, RowFirst};
+use broken::{ScoresForgotten, Sound, StringFirst, Way};
 use served::{REGION_BYTES, Served};
 
 /// The part of an operation's first key after which a command follows.
@@ -80,6 +81,30 @@ const SORTED_SETS: &[&str] = &[
     REOPEN,
     "ZREMRANGEBYRANK z 0 -1",
     "ZREM y b c d e f",
+    SETTLE,
+];
+
+const STREAMS: &[&str] = &[
+    "XADD x 1 f a",
+    "XADD x 2-1 g b h c",
+    "XGROUP CREATE x group 0",
+    "XREADGROUP GROUP group one COUNT 1 STREAMS x >",
+    "XREADGROUP GROUP group two STREAMS x >",
+    "XCLAIM x group one 0 2-1",
+    "XADD x MAXLEN 1 3 f d",
+    "XACK x group 1",
+    "XDEL x 3",
+    REOPEN,
+    "COPY x y",
+    "XGROUP DELCONSUMER x group one",
+    "XGROUP DESTROY y group",
+    "XGROUP CREATE z group $ MKSTREAM",
+    "XSETID x 9",
+    "MULTI\r\nXADD z 4 f v\r\nXREADGROUP GROUP group one STREAMS z >\r\nXADD x 10 f v\r\nEXEC",
+    "DEL x",
+    SETTLE,
+    "XTRIM z MAXLEN 0",
+    "DEL y z",
     SETTLE,
 ];
 
@@ -185,7 +210,7 @@ fn name(command: &str) -> Vec<u8> {
 }
 
 fn scripts() -> Vec<Script> {
-    let all = [HASHES, SETS, LISTS, SORTED_SETS, KEYS, EXPIRY];
+    let all = [HASHES, SETS, LISTS, SORTED_SETS, STREAMS, KEYS, EXPIRY];
     (1..).zip(all).map(|(number, commands)| script(number, commands)).collect()
 }
 
@@ -231,6 +256,7 @@ fn broken_ways_are_caught() {
     is_caught::<ElementsLater>(LISTS, "is lost");
     is_caught::<CountForgotten>(SETS, "elements");
     is_caught::<ScoresForgotten>(SORTED_SETS, "by score");
+    is_caught::<OwnerForgotten>(STREAMS, "by consumer");
     is_caught::<DeadForgotten>(KEYS, "belong to nothing");
     is_caught::<DueForgotten>(EXPIRY, "has no row");
     is_caught::<StringFirst>(KEYS, "should not be");

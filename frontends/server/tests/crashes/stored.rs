@@ -7,6 +7,8 @@ use catalog::{Catalog, Space, TreeId, database_name};
 use engine::{Cursor, Engine, Error, Expiry};
 use testkit::Contents;
 
+use crate::streams;
+
 const TREE: &str = "hikv:collections";
 /// The databases that scripts use.
 const DATABASES: [usize; 2] = [0, 1];
@@ -15,16 +17,19 @@ const HASH: u8 = 1;
 const SET: u8 = 2;
 const LIST: u8 = 3;
 const SORTED_SET: u8 = 4;
+const STREAM: u8 = 5;
 
 struct Record {
     collection_type: u8,
     id: u64,
     count: u64,
     positions: Option<(u64, u64)>,
+    /// Of a stream: the last id, the greatest deleted one, entries added, the last number.
+    stream: Option<[u64; 6]>,
     expiry: Expiry,
 }
 
-type Elements = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type Elements = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A tree and a key in it.
 type Place = (u32, Vec<u8>);
@@ -43,11 +48,11 @@ pub(crate) struct Stored {
     faults: Vec<String>,
 }
 
-fn big(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn big(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
-fn little(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn little(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
@@ -59,10 +64,19 @@ fn place_of(bytes: &[u8]) -> Option<Place> {
 fn record_of(value: &[u8], expiry: Expiry) -> Option<Record> {
     let (collection_type, rest) = value.split_first()?;
     let number = |at: usize| little(rest.get(at..at + 8)?);
-    let is_sound = (HASH..=SORTED_SET).contains(collection_type) && rest.get(..7)? == [0; 7];
+    let is_sound = (HASH..=STREAM).contains(collection_type) && rest.get(..7)? == [0; 7];
     let positions = if *collection_type == LIST { Some((number(23)?, number(31)?)) } else { None };
-    let len_bytes = if positions.is_some() { 40 } else { 24 };
-    let record = Record { collection_type: *collection_type, id: number(7)?, count: number(15)?, positions, expiry };
+    let stream = match *collection_type {
+        STREAM => Some([number(23)?, number(31)?, number(39)?, number(47)?, number(55)?, number(63)?]),
+        _ => None,
+    };
+    let len_bytes = match *collection_type {
+        LIST => 40,
+        STREAM => 72,
+        _ => 24,
+    };
+    let (id, count) = (number(7)?, number(15)?);
+    let record = Record { collection_type: *collection_type, id, count, positions, stream, expiry };
     (is_sound && value.len() == len_bytes).then_some(record)
 }
 
@@ -143,14 +157,18 @@ impl Stored {
                         let index = big(element).unwrap_or_default().wrapping_sub(first);
                         (format!("{index:04}").into_bytes(), value.clone())
                     }
+                    STREAM => streams::shown(element, value),
                     _ if element.first() == Some(&0) => {
                         let score = little(value).map(f64::from_bits);
                         (element.get(5..).unwrap_or_default().to_vec(), format!("{score:?}").into_bytes())
                     }
                     _ => continue,
                 };
-                let kind = b"?hslz"[usize::from(record.collection_type)];
+                let kind = b"?hslzt"[usize::from(record.collection_type)];
                 contents.insert([&[kind, b':'], &key[..], b":", &name].concat(), value);
+            }
+            if let Some(state) = record.stream {
+                contents.insert([b"t:", &key[..]].concat(), format!("{state:?}").into_bytes());
             }
             if !record.expiry.is_never() {
                 contents.insert([b"x:", &key[..]].concat(), record.expiry.ms().to_string().into_bytes());
@@ -206,6 +224,9 @@ impl Stored {
 }
 
 fn wrong_elements(record: &Record, elements: &Elements) -> Vec<String> {
+    if let Some(state) = record.stream {
+        return streams::wrong_elements(record.count, state, elements);
+    }
     let mut wrong = Vec::new();
     let by_member = |(element, _): &(&Vec<u8>, &Vec<u8>)| record.collection_type != SORTED_SET || element[0] == 0;
     let count = elements.iter().filter(by_member).count() as u64;

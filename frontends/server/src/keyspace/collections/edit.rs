@@ -125,7 +125,7 @@ impl<'a> Edit<'a> {
     pub(crate) fn finish(self, changes: &mut Changes) -> Result<(), Refusal> {
         let Edit { collection, before, elements, is_ahead } = self;
         let (record, view) = (collection.record, collection.view);
-        if before.is_none() && record.count == 0 {
+        if before.is_none() && record.is_over() {
             return Ok(());
         }
         for (element, value) in elements {
@@ -135,7 +135,7 @@ impl<'a> Edit<'a> {
                 None => changes.delete(key),
             }
         }
-        if record.count == 0 {
+        if record.is_over() {
             changes.delete(collection.record_key());
             collection.forget_due(changes);
         } else if before.is_none() {

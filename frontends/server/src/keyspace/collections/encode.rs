@@ -42,6 +42,7 @@ impl Collection<'_> {
                 })?;
                 outcome?;
             }
+            CollectionType::Stream => return Err(Refusal::from(FixedError::StreamDump).into()),
             CollectionType::SortedSet => {
                 for item in SortedSet::of(self).all()? {
                     let (member, score) = item?;

@@ -31,6 +31,7 @@ impl<'a> Filling<'a> {
             CollectionType::Hash | CollectionType::Set => Elements::Members(edit),
             CollectionType::List => Elements::List(ListEdit::of(edit)),
             CollectionType::SortedSet => Elements::SortedSet(SortedSetEdit::of(edit)),
+            CollectionType::Stream => return Err(FixedError::StreamDump.into()),
         };
         Ok(Filling { elements, len_bytes: 0 })
     }

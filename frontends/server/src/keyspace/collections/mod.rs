@@ -1,4 +1,4 @@
-//! Hashes, sets, lists and sorted sets: items of one tree (`docs/format/collections.md`).
+//! Hashes, sets, lists, sorted sets and streams: items of one tree (`docs/format/collections.md`).
 //!
 //! [`View`] is a database's collections as a command sees them, [`Collection`] one of them, and [`Edit`] a change of
 //! one. All of them use [`Items`](super::items::Items), so the changes of a transaction are among its others, and are
@@ -45,6 +45,7 @@ pub(crate) mod pace;
 mod reclaim;
 mod record;
 pub(crate) mod sorted_set;
+pub(crate) mod stream;
 mod view;
 mod wake;
 
@@ -63,7 +64,7 @@ use layout::{Layout, TREE};
 pub(crate) use locks::{Locked, Locks};
 use pace::Pace;
 pub(crate) use reclaim::Reclaim;
-pub(crate) use record::{CollectionType, Record};
+pub(crate) use record::{CollectionType, Record, StreamState};
 pub(crate) use view::{Changes, View};
 use wake::Wake;
 
