@@ -1,5 +1,6 @@
 //! The conformance suite for an engine, limited to the features that the engine declares.
 
+use std::io;
 use std::ops::Range;
 
 use engine::prelude::*;
@@ -78,6 +79,10 @@ fn refuses_long_keys(store: &dyn Engine) {
         answers.push(("expiry", store.expiry(&long).map(drop)));
         answers.push(("expire", store.expire(&long, Expiry::at_ms(1)).map(drop)));
         answers.push(("put_until", store.put_until(&long, b"", Expiry::at_ms(u64::MAX >> 1))));
+        // Before the length of the value is judged, and before the empty source is read.
+        for len_bytes in [1, u64::MAX] {
+            answers.push(("put_from", store.put_from_until(&long, len_bytes, &mut io::empty(), Expiry::NEVER)));
+        }
     }
     if features.conditional {
         answers.push(("update", store.update(&long, &mut |_| Decision::Keep).map(drop)));
@@ -116,6 +121,7 @@ fn refuses_to_write_what_it_reads<K: Made>(on: &K::Medium) {
     }
     if features.expiry {
         answers.push(("expire", store.expire(b"key", Expiry::at_ms(u64::MAX >> 1)).map(drop)));
+        answers.push(("put_from", store.put_from_until(b"key", 1, &mut io::empty(), Expiry::NEVER)));
     }
     if features.conditional {
         let mut put = |_: Option<engine::CurrentItem<'_>>| Decision::Put(b"other"[..].into());

@@ -70,6 +70,8 @@ impl<M: Medium, D: Dram> Writes for Ink<M, D> {
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
+        may_write(self.tree().medium())?;
+        Limits::check_key(key)?;
         Limits::check_value(len_bytes)?;
         let mut value = vec![0; len_bytes as usize];
         source.read_exact(&mut value).map_err(Error::Source)?;

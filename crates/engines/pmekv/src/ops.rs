@@ -106,7 +106,6 @@ impl<M: Medium, D: Dram> Writes for Pmekv<M, D> {
     }
 
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
-        Limits::check_value(len_bytes)?;
         self.writer.put_streamed(key, len_bytes, source, expiry)
     }
 

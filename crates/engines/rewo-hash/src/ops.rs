@@ -96,8 +96,8 @@ impl<M: Medium, D: Dram> Writes for RewoHash<M, D> {
     fn put_from_until(&self, key: &[u8], len_bytes: u64, source: &mut dyn Read, expiry: Expiry) -> Result<(), Error> {
         let writer = &self.writer;
         writer.begin()?;
-        Limits::check_value(len_bytes)?;
         let key = writer.keys().key(key)?;
+        Limits::check_value(len_bytes)?;
         let item = Streamed::start(key.bytes, expiry, len_bytes, 0, source)?;
         let reservation = self.with_space(|| writer.space().reserve(writer.medium(), item.item_bytes()))?;
         // SAFETY: the space was just reserved.

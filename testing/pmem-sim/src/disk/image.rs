@@ -49,11 +49,11 @@ pub(super) fn images(files: &[Sectors; 2], budget: usize, seed: u64) -> Vec<Disk
     images
 }
 
-/// Returns the state that a killed process leaves, or `None` if all of it is durable.
+/// Returns the state that a killed process leaves, or `None` if all of it is durable and the cache shows it.
 pub(super) fn killed(files: &[Sectors; 2]) -> Option<DiskImage> {
     let parts = files.iter().enumerate().flat_map(|(file, sectors)| parts(file, sectors));
     let choice: Vec<_> = parts.map(|part| (part, part.outcome_count - 1)).collect();
-    if choice.is_empty() {
+    if choice.is_empty() && files.iter().all(|sectors| sectors.pending().next().is_none()) {
         return None;
     }
     let image = DiskImage::of(files, choice);

@@ -5,8 +5,9 @@
 //!   sectors, and reordered.
 //! - A sync makes the present content of all sectors of its file durable that were written since the last one, and
 //!   the length. A sync that fails makes nothing durable and *forgets*: later syncs treat the sectors as written,
-//!   as on Linux, while reads show them until the crash. Only a new write can make them durable. (The length is the
-//!   file system's own, which keeps it until written.)
+//!   as on Linux, while reads show them until the crash. Only a new write can make them durable. A read past the cache
+//!   shows whether the disk has them; then every crash leaves the content that it showed. (The length is the file
+//!   system's own, which keeps it until written.)
 //! - A length that was not synced may be lost, with everything behind it. New bytes are zero.
 //! - A test can request a fault ([`SimDisk::fail`]): any operation, by its number, may be refused.
 //!

@@ -1,6 +1,7 @@
 //! A file's sectors: the durable ones, the pending ones, and those that a failed sync has forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,36 +21,60 @@ pub(super) type Sector = [Line; LINE_COUNT];
 /// The contents of something since it was last surely durable.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct History<T> {
-    /// The first is surely durable; programs read the last.
+    /// A crash leaves one of them. The first was surely durable; programs read the last, unless `cached` differs.
     pub(super) contents: Vec<T>,
+    /// The content that programs read, if no crash leaves it: a failed sync has forgotten it, and a read past the cache
+    /// has shown that the disk has another.
+    cached: Option<T>,
     /// True if the next sync writes it.
     is_dirty: bool,
 }
 
 impl<T: PartialEq> History<T> {
     fn of(durable: T) -> History<T> {
-        History { contents: vec![durable], is_dirty: false }
+        History { contents: vec![durable], cached: None, is_dirty: false }
+    }
+
+    fn last(&self) -> &T {
+        self.contents.last().expect("a history holds the durable content")
     }
 
     fn now(&self) -> &T {
-        self.contents.last().expect("a history holds the durable content")
+        self.cached.as_ref().unwrap_or_else(|| self.last())
     }
 
     /// Adds a content. A write makes it dirty again, even with the same content.
     fn set(&mut self, content: T) {
-        if *self.now() != content {
+        self.cached = None;
+        if *self.last() != content {
             self.contents.push(content);
         }
         self.is_dirty = true;
     }
 
-    /// Drops the earlier contents, if a sync writes the last one. Returns true if nothing is pending any more.
+    /// Returns the content that the disk has. If a failed sync has forgotten the last one, this decides by `number`
+    /// whether the disk has it or an earlier one; no crash leaves another from then on.
+    fn found_on_disk(&mut self, number: u64) -> T
+    where
+        T: Copy + Hash,
+    {
+        if !self.is_dirty && self.contents.len() > 1 {
+            let mut hasher = DefaultHasher::new();
+            (number, &self.contents).hash(&mut hasher);
+            let found = self.contents[hasher.finish() as usize % self.contents.len()];
+            self.cached = Some(*self.now()).filter(|cached| *cached != found);
+            self.contents = vec![found];
+        }
+        *self.last()
+    }
+
+    /// Drops the earlier contents, if a sync writes the last one. Returns true if programs read the only one left.
     fn settle(&mut self) -> bool {
         if self.is_dirty {
             self.contents.drain(..self.contents.len() - 1);
             self.is_dirty = false;
         }
-        self.contents.len() == 1
+        self.contents.len() == 1 && self.cached.is_none()
     }
 }
 
@@ -91,7 +116,7 @@ impl Sectors {
         self.pending.iter().map(|(&number, history)| (number, history))
     }
 
-    /// Returns true if any byte of `range` may differ after a crash.
+    /// Returns true if any byte of `range` may differ after a crash, or differs between the cache and the disk.
     pub(super) fn is_pending(&self, range: Range<u64>) -> bool {
         self.pending.range(range.start / SECTOR_BYTES..range.end.div_ceil(SECTOR_BYTES)).next().is_some()
     }
@@ -117,16 +142,17 @@ impl Sectors {
         Ok(())
     }
 
-    /// Reads like [`Sectors::read`], past the cache: sectors that a failed sync has forgotten show their durable
-    /// content.
-    pub(super) fn read_past_cache(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+    /// Reads like [`Sectors::read`], past the cache: a sector that a failed sync has forgotten shows the content that the
+    /// disk has.
+    pub(super) fn read_past_cache(&mut self, into: &mut [u8], at: u64) -> io::Result<()> {
         self.read(into, at)?;
         for (number, range) in sectors_of(at, at + into.len() as u64) {
-            if let Some(history) = self.pending.get(&number).filter(|history| !history.is_dirty) {
+            if let Some(history) = self.pending.get_mut(&number).filter(|history| !history.is_dirty) {
                 let start = (number * SECTOR_BYTES + range.start - at) as usize;
-                let durable = to_bytes(&history.contents[0]);
+                let found = history.found_on_disk(number);
+                set_sector(Arc::make_mut(&mut self.durable), number, &found);
                 into[start..start + range.end as usize - range.start as usize]
-                    .copy_from_slice(&durable[range.start as usize..range.end as usize]);
+                    .copy_from_slice(&to_bytes(&found)[range.start as usize..range.end as usize]);
             }
         }
         Ok(())

@@ -89,6 +89,7 @@ impl Life {
 
     /// Runs one life; returns the next one, and the number of images examined.
     pub(crate) fn live(self, history: &mut History, rng: &mut Rng, faults: bool) -> Result<(Life, u64), Wrong> {
+        self.decide_contents();
         if faults {
             self.ask_for_a_fault(rng);
         }

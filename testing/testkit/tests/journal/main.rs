@@ -110,6 +110,12 @@ fn overwritten_pages_survive_whatever_the_disk_refuses() {
     passes(Course { faults: true, overwrites: true, memory_bytes_max: ONE_PAGE, ..PLAIN }, 100);
 }
 
+/// The base's sync fails, and the process dies; the next one reads a page past the cache, and the power fails.
+#[test]
+fn pages_read_after_failed_sync_stay() {
+    run(387, Course { faults: true, memory_bytes_max: ONE_PAGE, ..PLAIN }).unwrap_or_else(|wrong| panic!("{wrong}"));
+}
+
 #[test]
 fn broken_evictions_are_caught() {
     let paged = Course { memory_bytes_max: ONE_PAGE, ..PLAIN };

@@ -21,6 +21,20 @@ struct Leaf {
 }
 
 impl Leaf {
+    /// Returns true if the next leaf begins behind this key.
+    fn ends_behind(&self, key: &[u8], direction: Direction) -> bool {
+        let reversed = match direction {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        };
+        let end = match self.page.next() {
+            Some(Bound::Included(end)) => Bound::Excluded(end),
+            Some(Bound::Excluded(end)) => Bound::Included(end),
+            _ => Bound::Unbounded,
+        };
+        is_next(key, end, reversed)
+    }
+
     /// Sets the positions to those of the page, with the table's changes.
     #[cold]
     fn lay_over<M: Medium>(
@@ -63,6 +77,24 @@ fn part_of<'t>(
     table.range::<[u8], _>(range)
 }
 
+/// Returns true if a key may follow `before` in a scan, which itself counts as the bound of the first key.
+fn is_next(key: &[u8], before: Bound<&[u8]>, direction: Direction) -> bool {
+    match (direction, before) {
+        (_, Bound::Unbounded) => true,
+        (Direction::Forward, Bound::Included(before)) => before <= key,
+        (Direction::Forward, Bound::Excluded(before)) => before < key,
+        (Direction::Backward, Bound::Included(before)) => key <= before,
+        (Direction::Backward, Bound::Excluded(before)) => key < before,
+    }
+}
+
+/// Returns an error for a record that is intact, but not the one that the tree names: its key would make a scan repeat
+/// or skip other keys.
+#[cold]
+fn out_of_order(position: Position) -> Error {
+    Error::Corrupt { offset: position.offset().0, what: "a record's key is out of order" }
+}
+
 impl<M: Medium, D: Dram> Reader<M, D> {
     /// Visits the items of one leaf like [`engine::OrderedEngine::scan`].
     pub(crate) fn scan(&self, cursor: &mut ScanCursor, each: &mut Visit<'_>) -> Result<bool, Error> {
@@ -74,7 +106,7 @@ impl<M: Medium, D: Dram> Reader<M, D> {
         let _pin = epoch::pin();
         self.read_leaf(from, direction, leaf)?;
         self.tickets.met_many(self.region().medium())?;
-        let shown = self.visit(&leaf.positions, each)?;
+        let shown = self.visit(leaf, (from, direction), each)?;
         if let ControlFlow::Break(last) = shown {
             cursor.continue_after(last);
             return Ok(false);
@@ -105,14 +137,23 @@ impl<M: Medium, D: Dram> Reader<M, D> {
 
     /// Calls `each` with the items that have not expired, until it breaks. Returns the key at which it broke, or the
     /// last key, if there is one. The caller was pinned before it found the records.
-    fn visit(&self, positions: &[Position], each: &mut Visit<'_>) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
+    fn visit(
+        &self,
+        leaf: &Leaf,
+        (from, direction): (Bound<&[u8]>, Direction),
+        each: &mut Visit<'_>,
+    ) -> Result<ControlFlow<&[u8], Option<&[u8]>>, Error> {
         let (mut last, records) = (None, self.records());
-        for position in records.in_time(positions, Records::request_whole) {
+        for position in records.in_time(&leaf.positions, Records::request_whole) {
             let (key, value) = self.contents.pair(position)?;
+            if !is_next(key, last.map_or(from, Bound::Excluded), direction) {
+                return Err(out_of_order(position));
+            }
             last = Some(key);
             let Some(value) = value else { continue };
             if each(key, value) == ControlFlow::Break(()) {
-                return Ok(ControlFlow::Break(key));
+                let is_of_leaf = leaf.ends_behind(key, direction);
+                return if is_of_leaf { Ok(ControlFlow::Break(key)) } else { Err(out_of_order(position)) };
             }
         }
         Ok(ControlFlow::Continue(last))
@@ -135,6 +176,10 @@ impl<M: Medium, D: Dram> Reader<M, D> {
             for position in records.in_time(&leaf.positions, Records::request_whole) {
                 let item = records.read(position)?;
                 self.contents.verify_value(position, &item)?;
+                let is_next = is_next(item.key, last.map_or(start, Bound::Excluded), Direction::Forward);
+                if !is_next || !leaf.ends_behind(item.key, Direction::Forward) {
+                    return Err(out_of_order(position));
+                }
                 each(item.key, item.value, item.expiry);
                 last = Some(item.key);
             }

@@ -40,6 +40,7 @@ impl<M: Medium, D: Dram> Writer<M, D> {
         expiry: Expiry,
     ) -> Result<(), Error> {
         self.write_to(key)?;
+        Limits::check_value(len_bytes)?;
         let item = Streamed::start(key, expiry, len_bytes, 0, source)?;
         let reservation = self.checkpointer.with_space(false, || self.reader().region().reserve(item.item_bytes()))?;
         // SAFETY: the slot was just reserved.

@@ -1,10 +1,15 @@
 //! A flipped bit in data that an opening reads is reported, and never changes the contents of the store.
 
+use std::mem;
+use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::prelude::*;
-use engine::{BatchOp, Check, Clock, Condition, Decision, Depth, Error, Expiry, Progress, Required, Verify};
+use engine::{
+    BatchOp, Check, Clock, Condition, Cursor, Decision, Depth, Direction, Error, Expiry, Progress, Required,
+    ScanCursor, Verify,
+};
 use engine_pmekv::layout::{self, NODE_BYTES, RECORD_BYTES, SEGMENT_BYTES};
 use engine_pmekv::{Options, Pmekv};
 use heap::layout::SUPERBLOCK_COPIES;
@@ -331,4 +336,45 @@ fn short_key_damage_is_reported_on_read() {
             assert!(store.get(b"another", &mut |_, _, _| {}).unwrap());
         }
     }
+}
+
+/// Puts back what a place held before: an intact record of another key. A walk or scan that followed its key would
+/// begin again at an earlier key, for ever, or leave keys out.
+#[test]
+fn scans_end_at_foreign_record() {
+    for (from, to) in [(5, 60), (60, 5), (5, 7), (79, 0), (0, 79)] {
+        let sim = Sim::new(0, Model::Line);
+        let store = Pmekv::format(sim.clone(), HostDram, &PARAMETERS, OPTIONS).unwrap();
+        (0..80).for_each(|number| store.put(&key(number), &[7; 20]).unwrap());
+        let [from_at, to_at] = [from, to].map(|number| record_of(&sim, &key(number)));
+        for at in (0..64).step_by(8) {
+            sim.store(to_at.plus(at), sim.load(from_at.plus(at), Ordering::Acquire), Ordering::Release);
+        }
+        let mut cursor = Cursor::Start;
+        let mut walk = || {
+            cursor = store.walk(mem::replace(&mut cursor, Cursor::End), &mut |_, _, _| {})?;
+            Ok::<bool, Error>(!cursor.is_done())
+        };
+        assert!(ends_with_damage(&mut walk), "a walk, {from} in the place of {to}");
+        for direction in [Direction::Forward, Direction::Backward] {
+            for page_len in [1, 3, 1000] {
+                let mut cursor = ScanCursor::new(Bound::Unbounded, direction);
+                let mut scan = || {
+                    let mut left = page_len;
+                    let mut each = |_: &[u8], _: &[u8]| {
+                        left -= 1;
+                        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    };
+                    Ok::<bool, Error>(store.scan(&mut cursor, &mut each)? || left == 0)
+                };
+                assert!(ends_with_damage(&mut scan), "{direction:?} by {page_len}, {from} in the place of {to}");
+            }
+        }
+    }
+}
+
+/// Takes steps as long as they return true, but not for ever.
+fn ends_with_damage(step: &mut dyn FnMut() -> Result<bool, Error>) -> bool {
+    let ended = (0..1000).map(|_| step()).find(|step| !matches!(step, Ok(true)));
+    ended.is_some_and(|ended| ended.is_err_and(|error| is_damage(&error)))
 }

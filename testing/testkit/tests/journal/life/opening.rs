@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
-use journal::{JournalError, JournalOptions, Journaled, Which};
+use journal::{File, JournalError, JournalOptions, Journaled, Which};
 use pmem::{Bytes, MediumError, Offset, Persist, Residency};
 use pmem_sim::SimFile;
 
@@ -15,6 +15,17 @@ use crate::wrong::Wrong;
 impl Life {
     pub(super) fn open(&self) -> Result<Journaled<SimFile>, JournalError> {
         Journaled::open(self.disk.files(), self.options(), &|_| {})
+    }
+
+    /// Reads the base past the cache, if its pages may be evicted: after a failed sync that decides which contents the
+    /// disk has. Without this, a page could show one content to [`Life::find`], and another after a crash if this life
+    /// does not read it.
+    pub(super) fn decide_contents(&self) {
+        let base = self.disk.files().base;
+        let len_bytes = base.len().expect("a disk without faults");
+        if self.memory_bytes_max.is_some() {
+            base.read_pages(&mut vec![0; len_bytes as usize], 0).expect("a disk without faults");
+        }
     }
 
     /// Returns the contents that a read-only opening shows.
