@@ -101,6 +101,7 @@ impl Arguments {
             options: Options::new()
                 .engine(self.engine)
                 .read_cache_bytes(self.read_cache)
+                .emulation(|memory| memory.non_temporal(true))
                 .ordered(self.order == Order::Ordered || self.has_order()),
             order: self.order,
             value_bytes: self.value_bytes as usize,

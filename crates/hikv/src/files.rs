@@ -248,7 +248,13 @@ fn damaged_medium(
 
 fn map_options(options: &Options) -> MapOptions {
     let Addresses { limit_bytes: reserve_bytes, kept_bytes } = options.addresses();
-    MapOptions { reserve_bytes, kept_bytes, writable: !options.read_only, huge_pages: options.tuning.huge_pages }
+    MapOptions {
+        reserve_bytes,
+        kept_bytes,
+        writable: !options.read_only,
+        huge_pages: options.tuning.huge_pages,
+        non_temporal: options.emulation.non_temporal,
+    }
 }
 
 /// Returns the parameters of a new store.

@@ -53,7 +53,13 @@ mod tests {
         let path = directory.path().join("region");
         let before: Vec<u8> = (0..4 * PAGE_BYTES).map(|i| (i / 16) as u8).collect();
         fs::write(&path, &before).unwrap();
-        let options = MapOptions { reserve_bytes: 1 << 30, kept_bytes: 1 << 30, writable: false, huge_pages: false };
+        let options = MapOptions {
+            reserve_bytes: 1 << 30,
+            kept_bytes: 1 << 30,
+            writable: false,
+            huge_pages: false,
+            ..MapOptions::default()
+        };
         let region = Mapped::open(&path, options).unwrap();
         let mut wanted = before.clone();
         // Within a page, across two, and in a page that was replaced before.

@@ -12,8 +12,8 @@ pub(crate) struct BlockDelays {
     pub(crate) memory_read: Duration,
 }
 
-/// Emulation of slower memory, and counts of persists, for measurements. Each needs the feature `probes`. See
-/// [`crate::Options::emulation`].
+/// Emulation of slower memory, and counts of persists, for measurements. All but [`Emulation::non_temporal`] need the
+/// feature `probes`. See [`crate::Options::emulation`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,6 +24,7 @@ pub(crate) struct BlockDelays {
 /// let blocks = |memory: hikv::Emulation| memory.block_delays(256, ns(200), ns(400)).count_persists(true);
 /// let cached = |memory: hikv::Emulation| blocks(memory).processor_cache(32 << 20, ns(90));
 /// let options = (hikv::Options::new().emulation(slow), hikv::Options::new().emulation(cached));
+/// let repeatable = hikv::Options::new().emulation(|memory| memory.non_temporal(true));
 /// # Ok(())
 /// # }
 /// ```
@@ -34,6 +35,7 @@ pub struct Emulation {
     pub(crate) persist_delay: Duration,
     pub(crate) read_delay: Duration,
     pub(crate) block_delays: BlockDelays,
+    pub(crate) non_temporal: bool,
 }
 
 impl Emulation {
@@ -68,5 +70,12 @@ impl Emulation {
     /// Needs the feature `probes`.
     pub fn processor_cache(self, cache_bytes: u64, memory_read: Duration) -> Emulation {
         Emulation { block_delays: BlockDelays { cache_bytes, memory_read, ..self.block_delays }, ..self }
+    }
+
+    /// Writes items of a store without a journal with non-temporal stores, as on persistent memory (default: no; on
+    /// other memory, the first open of a process times which way is faster). So counts of instructions do not depend on
+    /// the machine's load.
+    pub fn non_temporal(self, non_temporal: bool) -> Emulation {
+        Emulation { non_temporal, ..self }
     }
 }

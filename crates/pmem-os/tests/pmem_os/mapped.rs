@@ -43,6 +43,15 @@ fn stored_bytes_are_there_after_reopening() {
 }
 
 #[test]
+fn items_are_written_with_non_temporal_stores_on_request() {
+    for place in places() {
+        let options = MapOptions { non_temporal: true, ..options() };
+        let medium = Mapped::create(&place.path().join("region"), PAGE, options).unwrap();
+        assert_eq!(medium.write_path(), "non-temporal");
+    }
+}
+
+#[test]
 fn growth_adds_zeros_and_moves_nothing() {
     for place in places() {
         let path = place.path().join("region");
