@@ -90,7 +90,7 @@ pub(super) fn first_source<'a>(
 
 /// Has the client wait for a collection with one of these keys, or answers that there is none if it must not wait.
 pub(super) fn wait(call: &mut Call<'_>, awaited: CollectionType, indices: Range<usize>, deadline: Option<Instant>) {
-    if !call.wait(awaited, indices, deadline) {
+    if !call.wait(None, awaited, indices, deadline) {
         call.reply.null_array();
     }
 }
@@ -120,7 +120,7 @@ fn move_element(call: &mut Call<'_>, (from, to): (End, End), timeout_index: usiz
             let value = moved(call, &List::of(source), from, to)?;
             call.reply.bulk(&value);
         }
-        None if call.wait(CollectionType::List, 1..2, deadline) => {}
+        None if call.wait(None, CollectionType::List, 1..2, deadline) => {}
         None => call.reply.null_bulk(),
     }
     Ok(())

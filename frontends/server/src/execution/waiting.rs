@@ -205,13 +205,8 @@ impl Call<'_> {
     }
 
     /// Has the client wait for a collection of this type with one of the keys in these arguments. Returns false if it
-    /// must not wait: in a transaction or a script.
-    pub(crate) fn wait(&mut self, awaited: CollectionType, indices: Range<usize>, deadline: Option<Instant>) -> bool {
-        self.wait_as(None, awaited, indices, deadline)
-    }
-
-    /// Like [`Call::wait`], for another request with the same keys.
-    pub(crate) fn wait_as(
+    /// must not wait: in a transaction or a script. The command that is repeated may be another one with the same keys.
+    pub(crate) fn wait(
         &mut self,
         request: Option<Requests>,
         awaited: CollectionType,

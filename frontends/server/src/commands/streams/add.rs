@@ -1,7 +1,7 @@
 //! XADD, XDEL, XTRIM, XSETID and XLEN.
 
 use super::arguments::{self, NewId, stream};
-use super::trim::Options;
+use super::trim::TrimOptions;
 use crate::errors::{FixedError, Refusal, StreamError};
 use crate::execution::call::{Call, Function};
 use crate::execution::collections::view_to_make;
@@ -18,7 +18,7 @@ fn xlen(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn xadd(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let options = Options::of(call, true)?;
+    let options = TrimOptions::of(call, true)?;
     let text_count = call.request.len() - options.end;
     let wanted = options.id.filter(|_| text_count > 0 && text_count.is_multiple_of(2));
     let wanted = wanted.ok_or(Refusal::ArgumentCount { command: "xadd" })?;
@@ -84,7 +84,7 @@ fn xdel(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn xtrim(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let options = Options::of(call, false)?;
+    let options = TrimOptions::of(call, false)?;
     let mut count = 0;
     if let (Some(trim), Some(stream)) = (options.trim, stream(call, 1)?) {
         let mut edit = stream.edit();

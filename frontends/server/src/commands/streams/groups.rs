@@ -18,15 +18,15 @@ pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![
 
 /// The options of XGROUP CREATE and SETID.
 #[derive(Default)]
-struct Options {
+struct GroupOptions {
     /// MKSTREAM.
     makes: bool,
     read_count: Option<u64>,
 }
 
-impl Options {
-    fn of(call: &Call<'_>, may_make: bool) -> Result<Options, Refusal> {
-        let (mut options, mut index) = (Options::default(), 5);
+impl GroupOptions {
+    fn of(call: &Call<'_>, may_make: bool) -> Result<GroupOptions, Refusal> {
+        let (mut options, mut index) = (GroupOptions::default(), 5);
         while index < call.request.len() {
             match call.argument(index).to_ascii_lowercase().as_slice() {
                 b"mkstream" if may_make => {
@@ -77,7 +77,7 @@ fn existing_group<'a>(call: &Call<'a>) -> Result<(Stream<'a>, Group), Refusal> {
 }
 
 fn create(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let options = Options::of(call, true)?;
+    let options = GroupOptions::of(call, true)?;
     let found = stream(call, 2)?;
     if found.is_none() && !options.makes {
         return Err(StreamError::NoKey.into());
@@ -101,7 +101,7 @@ fn create(call: &mut Call<'_>) -> Result<(), Refusal> {
 }
 
 fn setid(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let options = Options::of(call, false)?;
+    let options = GroupOptions::of(call, false)?;
     let (stream, group) = existing_group(call)?;
     if !matches!(call.request.len(), 5 | 7) {
         return Err(wrong_arguments(call));

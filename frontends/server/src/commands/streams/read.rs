@@ -111,7 +111,7 @@ impl Reading {
     /// Has the client wait, or answers that there is nothing.
     fn wait_or_answer(&self, call: &mut Call<'_>, request: Option<Requests>) {
         match self.waits {
-            Some(deadline) if call.wait_as(request, CollectionType::Stream, self.keys.clone(), deadline) => {}
+            Some(deadline) if call.wait(request, CollectionType::Stream, self.keys.clone(), deadline) => {}
             _ => call.reply.null_array(),
         }
     }

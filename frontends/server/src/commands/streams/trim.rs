@@ -27,7 +27,7 @@ pub(super) struct Trim {
 }
 
 /// The options of XADD and XTRIM.
-pub(super) struct Options {
+pub(super) struct TrimOptions {
     pub(super) trim: Option<Trim>,
     /// NOMKSTREAM.
     pub(super) only_existing: bool,
@@ -37,9 +37,9 @@ pub(super) struct Options {
     pub(super) end: usize,
 }
 
-impl Options {
+impl TrimOptions {
     /// Parses the options, and for XADD the id.
-    pub(super) fn of(call: &Call<'_>, is_add: bool) -> Result<Options, Refusal> {
+    pub(super) fn of(call: &Call<'_>, is_add: bool) -> Result<TrimOptions, Refusal> {
         let (mut kept, mut is_approximate, mut limit) = (None, false, None);
         let (mut only_existing, mut id, mut index) = (false, None, 2);
         while index < call.request.len() {
@@ -74,7 +74,7 @@ impl Options {
                 _ => return Err(Refusal::Syntax),
             }
         }
-        let options = |trim| Ok(Options { trim, only_existing, id, end: index });
+        let options = |trim| Ok(TrimOptions { trim, only_existing, id, end: index });
         let Some(kept) = kept else {
             return match limit {
                 Some(1..) => Err(StreamError::LimitWithoutStrategy.into()),
