@@ -142,8 +142,8 @@ impl Sectors {
         Ok(())
     }
 
-    /// Reads like [`Sectors::read`], past the cache: a sector that a failed sync has forgotten shows the content that the
-    /// disk has.
+    /// Reads like [`Sectors::read`], past the cache: a sector that a failed sync has forgotten shows the content that
+    /// the disk has.
     pub(super) fn read_past_cache(&mut self, into: &mut [u8], at: u64) -> io::Result<()> {
         self.read(into, at)?;
         for (number, range) in sectors_of(at, at + into.len() as u64) {
