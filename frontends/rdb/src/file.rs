@@ -117,6 +117,7 @@ impl<R: Read> FileReader<R> {
                 }
                 value_type => {
                     let key = input.string()?;
+                    input.too_long().map_or(Ok(()), Err)?;
                     return Ok(Some(Entry { db: self.db, key, expires_at_ms, value_type }));
                 }
             }
@@ -136,9 +137,11 @@ impl<R: Read> FileReader<R> {
     /// Calls `each` with the parts of the value of the last entry, and returns their number, which may be 0.
     ///
     /// # Errors
-    /// Those of the input and of `each`.
+    /// Those of the input and of `each`. After [`Error::TooLong`], the value was read over, and the next entry can be
+    /// read; `each` was called with an empty string instead.
     pub fn value<E: From<Error>>(&mut self, entry: &Entry, each: impl FnMut(Part) -> Result<(), E>) -> Result<u64, E> {
-        value::read(&mut self.input, entry.value_type, each)
+        let count = value::read(&mut self.input, entry.value_type, each)?;
+        self.input.too_long().map_or(Ok(count), |error| Err(error.into()))
     }
 
     /// Reads over the value of the last entry.
@@ -147,9 +150,11 @@ impl<R: Read> FileReader<R> {
     /// Those of the input; [`Error::Unsupported`] if the end of such a value cannot be found.
     pub fn skip(&mut self, entry: &Entry) -> Result<(), Error> {
         match entry.kind() {
-            Some(_) => self.value::<Error>(entry, |_| Ok(())).map(drop),
-            None => skip::skip(&mut self.input, entry.value_type),
+            Some(_) => _ = value::read::<_, Error>(&mut self.input, entry.value_type, |_| Ok(()))?,
+            None => skip::skip(&mut self.input, entry.value_type)?,
         }
+        self.input.too_long();
+        Ok(())
     }
 }
 
@@ -161,6 +166,34 @@ mod tests {
         let file = [b"REDIS0010", &[opcode][..], time, b"\x00\x01k\x01v\xFF", &[0; 8]].concat();
         let mut reader = FileReader::new(&file[..], 10).expect("a file");
         reader.next_entry().expect("it is read").expect("there is a key").expires_at_ms
+    }
+
+    #[test]
+    fn entries_after_too_long_strings_are_read() {
+        let file = [
+            &b"REDIS0010"[..],
+            b"\x00\x01a\x0Babcdefghijk",               // A string.
+            b"\x00\x01b\xC3\x05\x0B\x00x\xE0\x01\x00", // A compressed string.
+            b"\x01\x01c\x02\x0Babcdefghijk\x01x",      // A list.
+            b"\x00\x01d\x0Babcdefghijk",
+            b"\x00\x01e\x01v\xFF",
+            &[0; 8],
+        ];
+        let file = file.concat();
+        let mut reader = FileReader::new(&file[..], 10).expect("a file");
+        let mut seen = Vec::new();
+        while let Some(entry) = reader.next_entry().expect("it is read") {
+            let is_too_long = match &entry.key[..] {
+                b"d" => reader.skip(&entry).is_err(),
+                _ => matches!(reader.value(&entry, |_| Ok(())), Err(Error::TooLong { len_bytes: 11, .. })),
+            };
+            seen.push((entry.key[0], is_too_long));
+        }
+        assert_eq!(seen, [(b'a', true), (b'b', true), (b'c', true), (b'd', false), (b'e', false)]);
+        let mut reader = FileReader::new(&file[..20], 10).expect("a file");
+        let entry = reader.next_entry().expect("it is read").expect("there is a key");
+        let cut_off = reader.skip(&entry);
+        assert!(matches!(cut_off, Err(Error::CutOff { offset: 20 })), "{cut_off:?}");
     }
 
     #[test]

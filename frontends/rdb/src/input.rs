@@ -25,11 +25,16 @@ pub(crate) struct Input<R> {
     /// Of all bytes so far, unless the caller compares it separately.
     crc: Option<u64>,
     string_bytes_max: u64,
+    /// The first string that was too long and was read over.
+    too_long: Option<Error>,
 }
+
+/// The size of the pieces in which bytes are read over.
+const PIECE_BYTES: usize = 16 << 10;
 
 impl<R: Read> Input<R> {
     pub(crate) fn new(source: R, has_crc: bool, string_bytes_max: u64) -> Input<R> {
-        Input { source, offset: 0, crc: has_crc.then_some(0), string_bytes_max }
+        Input { source, offset: 0, crc: has_crc.then_some(0), string_bytes_max, too_long: None }
     }
 
     pub(crate) fn offset(&self) -> u64 {
@@ -72,16 +77,45 @@ impl<R: Read> Input<R> {
         self.array().map(|[byte]| byte)
     }
 
-    /// Reads so many bytes. Memory grows with those that are there.
+    /// Reads so many bytes. Memory grows with those that are there. Too many are read over, and none returned.
     pub(crate) fn bytes(&mut self, len_bytes: u64) -> Result<Vec<u8>, Error> {
-        if len_bytes > self.string_bytes_max {
-            let (offset, len_bytes_max) = (self.offset, self.string_bytes_max);
-            return Err(Error::TooLong { offset, len_bytes, len_bytes_max });
+        if self.is_too_long(len_bytes) {
+            return self.skip(len_bytes).map(|()| Vec::new());
         }
         let mut bytes = Vec::new();
         self.source.by_ref().take(len_bytes).read_to_end(&mut bytes)?;
         self.note(&bytes);
         if (bytes.len() as u64) < len_bytes { Err(Error::CutOff { offset: self.offset }) } else { Ok(bytes) }
+    }
+
+    fn is_too_long(&mut self, len_bytes: u64) -> bool {
+        let (offset, len_bytes_max) = (self.offset, self.string_bytes_max);
+        if len_bytes > len_bytes_max {
+            self.too_long.get_or_insert(Error::TooLong { offset, len_bytes, len_bytes_max });
+        }
+        len_bytes > len_bytes_max
+    }
+
+    /// Returns the error for the first string since the last call that was too long, and was read over.
+    pub(crate) fn too_long(&mut self) -> Option<Error> {
+        self.too_long.take()
+    }
+
+    fn skip(&mut self, mut len_bytes: u64) -> Result<(), Error> {
+        let mut piece = [0; PIECE_BYTES];
+        while len_bytes > 0 {
+            let wanted_bytes = len_bytes.min(PIECE_BYTES as u64) as usize;
+            match self.source.read(&mut piece[..wanted_bytes]) {
+                Ok(0) => return Err(Error::CutOff { offset: self.offset }),
+                Ok(count) => {
+                    self.note(&piece[..count]);
+                    len_bytes -= count as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn length_or_special(&mut self) -> Result<Length, Error> {
@@ -122,9 +156,8 @@ impl<R: Read> Input<R> {
 
     fn compressed(&mut self) -> Result<Vec<u8>, Error> {
         let (compressed_bytes, len_bytes) = (self.length()?, self.length()?);
-        if len_bytes > self.string_bytes_max {
-            let (offset, len_bytes_max) = (self.offset, self.string_bytes_max);
-            return Err(Error::TooLong { offset, len_bytes, len_bytes_max });
+        if self.is_too_long(len_bytes) {
+            return self.skip(compressed_bytes).map(|()| Vec::new());
         }
         let compressed = self.bytes(compressed_bytes)?;
         lzf::decompress(&compressed, len_bytes).ok_or_else(|| self.malformed("a damaged compressed string"))

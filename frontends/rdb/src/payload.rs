@@ -67,6 +67,7 @@ impl<'a> Payload<'a> {
     ) -> Result<(), E> {
         let mut input = Input::new(self.value, false, string_bytes_max);
         let count = value::read(&mut input, self.value_type, each)?;
+        input.too_long().map_or(Ok(()), Err)?;
         if count == 0 {
             return Err(input.malformed("a collection without elements").into());
         }

@@ -86,7 +86,7 @@ impl<R: BufRead> ChangeReader<R> {
 
     /// Reads the next operation; returns it with its line number, from 1.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Change)>, ReadError> {
-        while self.lines.advance().map_err(ReadError::Input)? {
+        while self.lines.advance()? {
             if self.lines.content().is_empty() {
                 continue;
             }

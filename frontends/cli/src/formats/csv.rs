@@ -8,6 +8,7 @@ use std::io::{self, BufRead, Write};
 use hikv::Limits;
 use server::starts_with_mark;
 
+use super::ReadError;
 use super::item::Item;
 use super::lines::Lines;
 
@@ -33,7 +34,7 @@ fn write_field(field: &[u8], out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Reads one item, which begins in the current line of `lines` and may continue in later lines.
-pub(super) fn parse<R: BufRead>(lines: &mut Lines<R>, item: &mut Item) -> io::Result<Result<(), String>> {
+pub(super) fn parse<R: BufRead>(lines: &mut Lines<R>, item: &mut Item) -> Result<Result<(), String>, ReadError> {
     let mut cursor = Cursor { lines, at: 0 };
     for (field, ending) in [(&mut item.key, Ending::Comma), (&mut item.value, Ending::Line)] {
         field.clear();
@@ -65,7 +66,7 @@ impl<R: BufRead> Cursor<'_, R> {
         &self.lines.content()[self.at..]
     }
 
-    fn field(&mut self, field: &mut Vec<u8>) -> io::Result<Result<(), String>> {
+    fn field(&mut self, field: &mut Vec<u8>) -> Result<Result<(), String>, ReadError> {
         if self.rest().first() == Some(&b'"') { self.quoted(field) } else { Ok(self.unquoted(field)) }
     }
 
@@ -79,7 +80,7 @@ impl<R: BufRead> Cursor<'_, R> {
         Ok(())
     }
 
-    fn quoted(&mut self, field: &mut Vec<u8>) -> io::Result<Result<(), String>> {
+    fn quoted(&mut self, field: &mut Vec<u8>) -> Result<Result<(), String>, ReadError> {
         self.at += 1;
         loop {
             let rest = &self.lines.whole()[self.at..];
@@ -97,9 +98,10 @@ impl<R: BufRead> Cursor<'_, R> {
                     field.extend_from_slice(rest);
                     self.at = 0;
                     if field.len() as u64 > Limits::VALUE_BYTES_MAX {
+                        self.lines.skip_quoted();
                         return Ok(Err("a field is longer than any value".to_owned()));
                     }
-                    if !self.lines.advance()? {
+                    if !self.lines.advance_quoted()? {
                         return Ok(Err("a quote is never closed".to_owned()));
                     }
                 }

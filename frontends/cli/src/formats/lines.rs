@@ -1,11 +1,12 @@
 //! Reads numbered lines; skips a byte-order mark before the first.
 
-use std::io::{self, BufRead, ErrorKind, Read};
+use std::io::{self, BufRead, Read};
+use std::mem;
 
 use hikv::Limits;
 use server::without_mark;
 
-use super::Format;
+use super::{Format, ReadError};
 
 /// The part of a long line that is read before its length is checked again.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -39,8 +40,17 @@ impl Bound {
     /// Returns the most bytes that the escapes in `piece` add to a line.
     fn escaped_bytes(self, piece: &[u8]) -> u64 {
         let (escape, more_bytes) = self.escape;
-        piece.iter().filter(|&&byte| byte == escape).count() as u64 * more_bytes
+        count_of(escape, piece) as u64 * more_bytes
     }
+
+    /// Returns true if `piece` ends within quotes exactly if it does not begin within them.
+    fn toggles_quoting(self, piece: &[u8]) -> bool {
+        self.escape.0 == b'"' && !count_of(b'"', piece).is_multiple_of(2)
+    }
+}
+
+fn count_of(wanted: u8, bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == wanted).count()
 }
 
 /// Reads an input line by line.
@@ -50,6 +60,10 @@ pub(super) struct Lines<R> {
     bound: Bound,
     number: u64,
     done_bytes: u64,
+    /// The rest of the current item is still to be skipped, because the item is too long.
+    is_too_long: bool,
+    /// The input continues within quotes, where a line end ends no item.
+    is_quoted: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -58,25 +72,35 @@ impl<R: BufRead> Lines<R> {
     }
 
     fn up_to(bound: Bound, input: R) -> Lines<R> {
-        Lines { input, line: Vec::new(), bound, number: 0, done_bytes: 0 }
+        Lines { input, line: Vec::new(), bound, number: 0, done_bytes: 0, is_too_long: false, is_quoted: false }
     }
 
     /// Reads the next line; returns false at the end of the input.
-    pub(super) fn advance(&mut self) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// [`ReadError::Malformed`] for a line that is longer than any item; the next line is then that of another item.
+    pub(super) fn advance(&mut self) -> Result<bool, ReadError> {
+        if mem::take(&mut self.is_too_long) {
+            self.skip().map_err(ReadError::Input)?;
+        }
         self.line.clear();
         let piece_bytes = PIECE_BYTES.min(self.bound.plain_bytes_max);
         let mut len_bytes_max = self.bound.plain_bytes_max;
         loop {
             let before = self.line.len();
-            let read_bytes = (&mut self.input).take(piece_bytes).read_until(b'\n', &mut self.line)?;
+            let read_bytes =
+                (&mut self.input).take(piece_bytes).read_until(b'\n', &mut self.line).map_err(ReadError::Input)?;
             self.done_bytes += read_bytes as u64;
             if (read_bytes as u64) < piece_bytes || self.line.ends_with(b"\n") {
                 break;
             }
             len_bytes_max += self.bound.escaped_bytes(&self.line[before..]);
             if self.line.len() as u64 > len_bytes_max {
-                let what = format!("line {} is longer than any item", self.number + 1);
-                return Err(io::Error::new(ErrorKind::InvalidData, what));
+                self.number += 1;
+                self.is_too_long = true;
+                self.is_quoted ^= self.bound.toggles_quoting(&mem::take(&mut self.line));
+                let what = "the line is longer than any item".to_owned();
+                return Err(ReadError::Malformed { line: self.number, what });
             }
         }
         if self.line.is_empty() {
@@ -84,10 +108,45 @@ impl<R: BufRead> Lines<R> {
         }
         self.number += 1;
         if self.number == 1 {
-            let mark_bytes = self.line.len() - without_mark(&self.line)?.len();
+            let mark_bytes = self.line.len() - without_mark(&self.line).map_err(ReadError::Input)?.len();
             self.line.drain(..mark_bytes);
         }
         Ok(true)
+    }
+
+    /// Reads the next line, which begins within quotes.
+    ///
+    /// # Errors
+    /// As `advance`.
+    pub(super) fn advance_quoted(&mut self) -> Result<bool, ReadError> {
+        self.is_quoted = true;
+        let advanced = self.advance();
+        self.is_quoted &= self.is_too_long;
+        advanced
+    }
+
+    /// Skips the rest of an item, which is too long and continues within quotes after the current line.
+    pub(super) fn skip_quoted(&mut self) {
+        (self.is_too_long, self.is_quoted) = (true, true);
+        self.number += 1;
+    }
+
+    /// Reads over the rest of an item without keeping it.
+    fn skip(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.input.fill_buf()?;
+            let line_end = buffer.iter().position(|&byte| byte == b'\n');
+            let piece = &buffer[..line_end.map_or(buffer.len(), |at| at + 1)];
+            let read_bytes = piece.len();
+            self.is_quoted ^= self.bound.toggles_quoting(piece);
+            self.input.consume(read_bytes);
+            self.done_bytes += read_bytes as u64;
+            if read_bytes == 0 || (line_end.is_some() && !self.is_quoted) {
+                self.is_quoted = false;
+                return Ok(());
+            }
+            self.number += u64::from(line_end.is_some());
+        }
     }
 
     /// Returns the line with its line end.
@@ -122,16 +181,55 @@ mod tests {
     use super::*;
 
     const SMALL: Bound = Bound { plain_bytes_max: 5, escape: (b'\\', 3) };
+    const SMALL_QUOTED: Bound = Bound { plain_bytes_max: 5, escape: (b'"', 1) };
+
+    fn too_long<R: BufRead>(lines: &mut Lines<R>) -> u64 {
+        match lines.advance() {
+            Err(ReadError::Malformed { line, what }) if what == "the line is longer than any item" => line,
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn endless_lines_are_named() {
         let mut lines = Lines::up_to(SMALL, &b"abc\nabcdefghijk"[..]);
         assert!(lines.advance().expect("a line") && lines.content() == b"abc");
-        assert_eq!(lines.advance().expect_err("it is too long").to_string(), "line 2 is longer than any item");
+        assert_eq!(too_long(&mut lines), 2);
         let bound = Bound { plain_bytes_max: 1 << 20, ..SMALL };
         let mut endless = Lines::up_to(bound, io::BufReader::new(io::repeat(0)));
-        assert!(endless.advance().is_err());
-        assert!(endless.line.len() as u64 <= 2 * PIECE_BYTES, "{}", endless.line.len());
+        assert_eq!(too_long(&mut endless), 1);
+        assert!(endless.done_bytes() <= 2 * PIECE_BYTES, "{}", endless.done_bytes());
+    }
+
+    #[test]
+    fn lines_after_too_long_ones_are_read() {
+        let text = b"abcdefghijk\nabc\nabcdefghijkl\nabcdefghijk\nd\nabcdefghijk";
+        let mut lines = Lines::up_to(SMALL, io::BufReader::with_capacity(3, &text[..]));
+        assert_eq!(too_long(&mut lines), 1);
+        assert!(lines.advance().expect("a line") && lines.content() == b"abc" && lines.number() == 2);
+        assert_eq!((too_long(&mut lines), too_long(&mut lines)), (3, 4));
+        assert!(lines.advance().expect("a line") && lines.content() == b"d" && lines.number() == 5);
+        assert_eq!(too_long(&mut lines), 6);
+        assert!(!lines.advance().expect("the end"));
+        assert_eq!(lines.done_bytes(), text.len() as u64);
+    }
+
+    #[test]
+    fn lines_within_quotes_of_too_long_ones_are_skipped() {
+        for (text, is_quoted) in
+            [(&b"abcdefghi,\"j\nk\"\"\nl\",\nend\n"[..], false), (b"abcdefghijk\nj\"\"k\nl\"\nend\n", true)]
+        {
+            let mut lines = Lines::up_to(SMALL_QUOTED, io::BufReader::with_capacity(3, text));
+            let advanced = if is_quoted { lines.advance_quoted() } else { lines.advance() };
+            assert!(matches!(advanced, Err(ReadError::Malformed { line: 1, .. })), "{advanced:?}");
+            assert!(lines.advance().expect("a line") && lines.content() == b"end" && lines.number() == 4);
+        }
+        let mut lines = Lines::up_to(SMALL_QUOTED, &b"\"a\nb,c\nd\"\nend\n\"f\ng\n"[..]);
+        assert!(lines.advance().expect("a line"));
+        lines.skip_quoted();
+        assert!(lines.advance().expect("a line") && lines.content() == b"end" && lines.number() == 4);
+        assert!(lines.advance().expect("a line") && lines.advance_quoted().expect("a line"));
+        assert!(!lines.advance().expect("the end"));
     }
 
     #[test]
@@ -152,6 +250,6 @@ mod tests {
         let mut alone = Lines::new(&b"\xef\xbb\xbf"[..], Format::Csv);
         assert!(alone.advance().unwrap() && alone.content().is_empty() && !alone.advance().unwrap());
         let error = Lines::new(&b"\xff\xfea\0\n\0"[..], Format::Jsonl).advance().unwrap_err();
-        assert!(error.to_string().contains("UTF-16"), "{error}");
+        assert!(matches!(&error, ReadError::Input(error) if error.to_string().contains("UTF-16")), "{error:?}");
     }
 }

@@ -117,7 +117,7 @@ impl ValueEnum for FileFormat {
 pub(crate) enum ReadError {
     /// The input failed.
     Input(io::Error),
-    /// The text is not an item; reading continues with the next line.
+    /// The text is not an item; reading continues with the next line after it.
     Malformed {
         /// The line in which the item begins, from 1.
         line: u64,
@@ -150,7 +150,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the next item; returns false at the end of the input.
     pub(crate) fn read(&mut self, item: &mut Item) -> Result<bool, ReadError> {
         loop {
-            if !self.lines.advance().map_err(ReadError::Input)? {
+            if !self.lines.advance().inspect_err(|_| self.frame.count())? {
                 return self.frame.end().map(|()| false).map_err(|what| self.cut_off(what));
             }
             if self.lines.content().is_empty() {
@@ -164,7 +164,7 @@ impl<R: BufRead> Reader<R> {
         self.item_line = self.lines.number();
         let parsed = match self.format {
             Format::Tsv => tsv::parse(self.lines.content(), item),
-            Format::Csv => csv::parse(&mut self.lines, item).map_err(ReadError::Input)?,
+            Format::Csv => csv::parse(&mut self.lines, item).inspect_err(|_| self.frame.count())?,
             Format::Jsonl => jsonl::parse(self.lines.content(), item),
         };
         if !self.lines.is_ended() {

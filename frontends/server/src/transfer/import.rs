@@ -64,10 +64,14 @@ impl Import {
             reader.skip(entry)?;
             return Ok(Imported::Expired);
         }
-        match CollectionType::of_dumped(kind) {
+        let put = match CollectionType::of_dumped(kind) {
             None => self.put_string(reader, entry, db),
             Some(collection_type) => self.put_collection(reader, entry, db, collection_type),
-        }
+        };
+        put.map_err(|error| match error {
+            TransferError::Dump(error @ rdb::Error::TooLong { .. }) => TransferError::Refused(error.to_string()),
+            error => error,
+        })
     }
 
     fn place(&self, db: Database) -> (Items<'_>, Namespace, Option<View<'_>>) {

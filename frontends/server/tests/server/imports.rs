@@ -114,6 +114,34 @@ fn elements_without_their_row_are_noticed() {
 }
 
 #[test]
+fn keys_after_too_long_strings_are_loaded() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = Options::new().open(dir.path()).expect("it opens");
+    let file = [
+        &b"REDIS0010"[..],
+        b"\x00\x01a\x0Babcdefghijk",          // A string of 11 bytes.
+        b"\x02\x01b\x02\x01x\x0Babcdefghijk", // A set with such a member.
+        b"\x00\x01c\x01v\xFF",
+        &[0; 8],
+    ];
+    let file = file.concat();
+    let import = Import::of(&store).expect("it begins");
+    let mut reader = FileReader::new(&file[..], 10).expect("a file");
+    let mut refused = Vec::new();
+    while let Some(entry) = reader.next_entry().expect("it is read") {
+        if let Err(error) = import.put(&mut reader, &entry) {
+            assert!(matches!(&error, TransferError::Refused(text) if text.contains("11 bytes")), "{error}");
+            refused.push(entry.key);
+        }
+    }
+    assert_eq!(refused, [b"a", b"b"]);
+    drop(import);
+    store.close().expect("it closes");
+    let server = TestServer::at_dir(dir);
+    server.client().converse([("EXISTS a b", int(0)), ("GET c", bulk("v"))]);
+}
+
+#[test]
 fn next_server_deletes_interrupted_loads() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Options::new().open(dir.path()).expect("it opens");
