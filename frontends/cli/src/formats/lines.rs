@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_within_quotes_of_too_long_ones_are_skipped() {
+    fn quoted_lines_of_long_records_are_skipped() {
         for (text, is_quoted) in
             [(&b"abcdefghi,\"j\nk\"\"\nl\",\nend\n"[..], false), (b"abcdefghijk\nj\"\"k\nl\"\nend\n", true)]
         {
