@@ -187,7 +187,7 @@ fn entries_are_claimed() {
 }
 
 #[test]
-fn lag_is_known_until_an_entry_within_is_deleted() {
+fn deleting_an_entry_makes_lag_unknown() {
     let server = TestServer::start();
     let mut client = with_group(&server);
     let lag = |client: &mut Client| {

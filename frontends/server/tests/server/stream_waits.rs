@@ -5,7 +5,7 @@ use crate::common::{Client, TestServer, Value, array, bulk, error, int, ok};
 use crate::streams::{entry, read};
 
 #[test]
-fn every_reader_gets_an_entry_that_it_waits_for() {
+fn every_waiting_reader_gets_the_entry() {
     let server = TestServer::start();
     let mut admin = server.client();
     admin.say("XADD s 5 f v");
@@ -28,7 +28,7 @@ fn every_reader_gets_an_entry_that_it_waits_for() {
 }
 
 #[test]
-fn a_reader_of_a_missing_stream_waits_for_any_way_to_make_it() {
+fn every_stream_creation_serves_waiting_readers() {
     let server = TestServer::start();
     let (mut admin, mut client) = (server.client(), server.client());
     let script = "return redis.call('XADD', 's', '1-0', 'f', 'v')";
@@ -49,7 +49,7 @@ fn a_reader_of_a_missing_stream_waits_for_any_way_to_make_it() {
 }
 
 #[test]
-fn one_consumer_of_a_group_gets_an_entry() {
+fn one_group_consumer_gets_the_entry() {
     let server = TestServer::start();
     let mut admin = server.client();
     admin.converse([("XGROUP CREATE s g $ MKSTREAM", ok()), ("XGROUP CREATE s h $", ok())]);
@@ -82,7 +82,7 @@ fn one_consumer_of_a_group_gets_an_entry() {
 }
 
 #[test]
-fn consumers_learn_that_their_stream_or_group_is_gone() {
+fn consumers_see_lost_stream_or_group() {
     let server = TestServer::start();
     let (mut admin, mut client, mut reader) = (server.client(), server.client(), server.client());
     let key_gone = "UNBLOCKED the stream key no longer exists";

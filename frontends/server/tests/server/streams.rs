@@ -17,7 +17,7 @@ pub(crate) fn read<const N: usize>(key: &str, entries: [Value; N]) -> Value {
 }
 
 #[test]
-fn entries_are_added_in_the_order_of_ids() {
+fn entries_are_added_in_id_order() {
     let server = TestServer::start();
     let mut client = server.client();
     client.converse([

@@ -48,7 +48,7 @@ fn lookup(store: &Store, key: &[u8]) -> Option<Option<Vec<u8>>> {
 }
 
 /// Asserts that lookups return the correct results.
-fn is_told_right(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
+fn assert_lookups_match(store: &Store, held: impl Fn(u32) -> Option<Vec<u8>>) {
     for i in 0..2 * KEY_COUNT {
         let reported = lookup(store, &key(i));
         assert!(reported.as_ref().is_none_or(|reported| *reported == held(i)), "{i}: {reported:?}");
@@ -83,7 +83,7 @@ fn lookups_and_groups_match_gets() {
         (0..KEY_COUNT).step_by(5).for_each(|i| assert!(store.delete(&key(i)).unwrap()));
         // Twice: the second round reads the copies that the first one has cached.
         for _ in 0..2 {
-            is_told_right(&store, held);
+            assert_lookups_match(&store, held);
             is_shown_in_order(&store, held);
         }
     }
