@@ -115,6 +115,7 @@ fn step(shared: &Shared, reclaim: &Reclaim<'_>) -> Result<bool, Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use hikv::FrontEnd;
     use resp::Requests;
 
     use super::*;
@@ -154,6 +155,29 @@ mod tests {
             execute(shared, &mut session, &["DEL", "s"]);
         }
         assert!(item_count(shared) < 50_000, "{} of 100,000 dead elements are left", item_count(shared));
+    }
+
+    /// The library's keys of emptied databases are counted too: `stored` counts every key.
+    #[test]
+    fn flushed_databases_keep_few_dead_keys() {
+        const ROUND_COUNT: u64 = 100;
+        let (server, _dir) = testing::server();
+        let (shared, mut session) = (server.shared(), testing::session(server.shared()));
+        shared.begin_collections().expect("the tree is made");
+        let _jobs = shared.gate.between_jobs();
+        execute(shared, &mut session, &["SELECT", "1"]);
+        let members: Vec<String> = (0..1000).map(|number| format!("m{number}")).collect();
+        let add: Vec<&str> = ["SADD", "s"].into_iter().chain(members.iter().map(String::as_str)).collect();
+        let strings = members.iter().flat_map(|key| [key.as_str(), "v"]);
+        let put: Vec<&str> = ["MSET"].into_iter().chain(strings).collect();
+        for round in 0..ROUND_COUNT {
+            execute(shared, &mut session, &add);
+            execute(shared, &mut session, &put);
+            assert_eq!(execute(shared, &mut session, &["FLUSHDB"]), b"+OK\r\n");
+            let mut count = 0_u64;
+            FrontEnd::of(&shared.keyspace.store).stored().for_each(|_, _| count += 1).expect("keys are walked");
+            assert!(count < 130_000, "{count} keys after {round} rounds of 2,000");
+        }
     }
 
     #[test]

@@ -114,7 +114,9 @@ impl Trees {
                 named.set_id(id);
             }
         }
-        dead.into_iter().for_each(|id| self.reclaimer.add(id));
+        let added_count = dead.into_iter().map(|id| self.reclaimer.add(id)).sum();
+        drop((open, holder));
+        self.reclaimer.help(engine, added_count);
         Ok(())
     }
 }

@@ -83,7 +83,7 @@ impl Trees {
         };
         let owner = OPENINGS.fetch_add(1, Ordering::Relaxed);
         // Those of a catalog that cannot be read are left alone.
-        catalog.dead_ids().into_iter().flatten().for_each(|id| reclaimer.add(id));
+        catalog.dead_ids().into_iter().flatten().for_each(|id| _ = reclaimer.add(id));
         Ok(Trees { is_begun: Arc::new(AtomicBool::new(is_begun)), owner, reclaimer, counts, ..Trees::default() })
     }
 
@@ -238,7 +238,9 @@ impl Trees {
         open.get(name).map_or(Ok(()), |named| named.close(&holder))?;
         let id = Catalog::of(engine).drop_tree(name)?;
         open.remove(name).into_iter().for_each(|named| named.set_dropped());
-        self.reclaimer.add(id);
+        let added_count = self.reclaimer.add(id);
+        drop((open, holder));
+        self.reclaimer.help(engine, added_count);
         Ok(())
     }
 
@@ -251,14 +253,16 @@ impl Trees {
 
     fn clear_named(&self, engine: &dyn Engine, gate_lock: &GateLock, named: &Named) -> Result<(), Error> {
         let holder = gate_lock.lock()?;
-        let _open = self.open.lock();
+        let open = self.open.lock();
         // The name cannot change while `open` is held.
         let name = named.name();
         named.close(&holder)?;
         named.space()?;
         let [old, new] = Catalog::of(engine).clear(&name)?;
         named.set_id(new);
-        self.reclaimer.add(old);
+        let added_count = self.reclaimer.add(old);
+        drop((open, holder));
+        self.reclaimer.help(engine, added_count);
         Ok(())
     }
 

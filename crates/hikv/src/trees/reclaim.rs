@@ -1,8 +1,16 @@
 //! The background that deletes the keys of dropped and cleared trees.
 //!
 //! One thread does it, which starts with the first dead id. It works for at most a quarter of its time, so that it
-//! takes a quarter of a core. Without background threads, [`Background::step`](crate::Background::step) does it. An id
-//! waits while a snapshot lives that may read its keys: the engine would keep a copy of each.
+//! takes a quarter of a core. Exception: it does not rest while further ids wait for the present pass. Without
+//! background threads, [`Background::step`](crate::Background::step) does it. An id waits while a snapshot lives that
+//! may read its keys: the engine would keep a copy of each.
+//!
+//! # Bound
+//! A drop or clear helps if too much is dead without the keys that it adds itself: if keys were counted, more than half
+//! of the store; otherwise, more than [`FREE_ID_COUNT`] ids. In the first case, it deletes [`HELP_FACTOR`] times as
+//! many keys as it adds; in the second, it finishes as many ids as are too many. So dead keys become fewer at any rate
+//! of drops, and on average a drop takes no longer than a multiple of the time in which its keys were written. A large
+//! tree that is dropped alone delays nothing.
 //!
 //! The thread holds the engine weakly and is stopped before the engine closes. It calls no callbacks of the user for
 //! expired keys, because those have keys of the nameless tree only.
@@ -21,6 +29,12 @@ use pmem_os::ForkGuard;
 
 /// The thread rests for this many times the duration of its last step.
 const REST_FACTOR: u32 = 3;
+/// A drop that helps deletes this many times as many keys as it adds to the dead ones.
+const HELP_FACTOR: u64 = 2;
+/// Dead keys with which no drop helps, in a store of any size.
+const FREE_KEY_COUNT: u64 = 1 << 15;
+/// Dead ids with which no drop helps while their keys are not counted.
+const FREE_ID_COUNT: u64 = 16;
 /// The time until a step is tried again that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -119,8 +133,9 @@ impl Reclaimer {
         self.shared.pass.lock()
     }
 
-    /// Adds a dead id, and starts the thread if there is to be one.
-    pub(super) fn add(&self, id: TreeId) {
+    /// Adds a dead id, and starts the thread if there is to be one. Returns the number of its keys, if they were
+    /// counted.
+    pub(super) fn add(&self, id: TreeId) -> Option<u64> {
         let mut queue = self.shared.queue.lock();
         let next = queue.next_snapshot;
         queue.dead.push((id, next));
@@ -135,6 +150,22 @@ impl Reclaimer {
             let thread = thread::Builder::new().name("hikv-reclaim".into());
             *running = thread.spawn(move || shared.run(&engine, &guard)).ok();
         }
+        self.shared.counts.are_known().then(|| self.shared.counts.of(id))
+    }
+
+    /// Does steps if too much is dead without the keys that the caller has just added. The caller holds no lock.
+    pub(super) fn help(&self, engine: &dyn Engine, added_count: Option<u64>) {
+        if !self.shared.is_behind(engine, added_count) {
+            return;
+        }
+        let deleted_count = || self.shared.key_count.load(Ordering::Relaxed);
+        let until = deleted_count().saturating_add(added_count.unwrap_or(0).saturating_mul(HELP_FACTOR));
+        let is_enough = || match added_count {
+            Some(_) => deleted_count() >= until,
+            None => self.shared.id_count.load(Ordering::Relaxed) <= FREE_ID_COUNT,
+        };
+        // A step that fails is repeated by the thread.
+        while !is_enough() && self.step(engine).unwrap_or(false) {}
     }
 
     /// Keeps the ids that are alive now until the hold is dropped. Called before a snapshot is taken.
@@ -182,6 +213,14 @@ impl Shared {
         Some(under_way.into_iter().chain(waiting).map(|id| self.counts.of(id)).sum())
     }
 
+    /// Returns whether too much is dead without the keys that were added last.
+    fn is_behind(&self, engine: &dyn Engine, added_count: Option<u64>) -> bool {
+        let Some((left, added)) = self.left_count().zip(added_count) else {
+            return self.id_count.load(Ordering::Relaxed) > FREE_ID_COUNT;
+        };
+        engine.len().is_ok_and(|count| left.saturating_sub(added) > FREE_KEY_COUNT.max(count / 2))
+    }
+
     /// Shows the ids of the pass to figures.
     fn show(&self, pass: &Reclaim) {
         *self.under_way.lock() = pass.ids().to_vec();
@@ -213,21 +252,40 @@ impl Shared {
             let start = Instant::now();
             let stepped = if guard.closed_to_writes().is_none() { self.step(&*open) } else { Ok(false) };
             drop(open);
-            let rest = match stepped {
-                Ok(true) => Some(start.elapsed() * REST_FACTOR),
-                Ok(false) => None,
-                Err(_) => Some(RETRY),
-            };
             let mut queue = self.queue.lock();
             if queue.is_over {
                 return;
             }
-            match rest {
+            match rest(&stepped, start.elapsed(), queue.has_ready()) {
                 Some(rest) => {
                     self.changed.wait_for(&mut queue, rest);
                 }
                 None => self.changed.wait_while(&mut queue, |queue| !queue.is_over && !queue.has_ready()),
             }
         }
+    }
+}
+
+/// Returns the rest of the thread after a step, or `None` if it waits for an id.
+fn rest(stepped: &Result<bool, Error>, took: Duration, has_waiting: bool) -> Option<Duration> {
+    match stepped {
+        Ok(true) if has_waiting => Some(Duration::ZERO),
+        Ok(true) => Some(took * REST_FACTOR),
+        Ok(false) => None,
+        Err(_) => Some(RETRY),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_rests_only_while_no_id_waits() {
+        let took = Duration::from_millis(2);
+        assert_eq!(rest(&Ok(true), took, false), Some(took * REST_FACTOR));
+        assert_eq!(rest(&Ok(true), took, true), Some(Duration::ZERO));
+        assert_eq!(rest(&Ok(false), took, false), None);
+        assert_eq!(rest(&Err(Error::ReadOnly), took, true), Some(RETRY));
     }
 }

@@ -277,3 +277,48 @@ fn databases_of_the_server_are_trees() {
         assert_sound(&store);
     }
 }
+
+/// Two threads write and clear their trees, and two more create and drop some. The store has no background threads.
+#[test]
+fn cleared_and_dropped_trees_keep_few_keys() {
+    const THREAD_COUNT: u64 = 4;
+    const BATCH_COUNT: u64 = 1_000;
+    for (&engine, is_counted) in ENGINES.iter().flat_map(|engine| [(engine, false), (engine, true)]) {
+        let place = tempdir().unwrap();
+        let store = options(engine).open(place.path().join("store")).unwrap();
+        let kept = store.tree("kept").unwrap();
+        if is_counted {
+            kept.len().unwrap();
+        }
+        let assert_few = || {
+            let stats = store.stats();
+            match stats.dead_key_count {
+                Some(count) => assert!(count <= 32_768 + 2 * THREAD_COUNT * BATCH_COUNT, "{engine}: {count} dead keys"),
+                None => assert!(stats.dead_tree_count <= 16 + THREAD_COUNT, "{engine}: {} ids", stats.dead_tree_count),
+            }
+        };
+        let mut batch = WriteBatch::new();
+        (0..BATCH_COUNT).for_each(|number| _ = batch.put(number.to_be_bytes(), ""));
+        thread::scope(|scope| {
+            for number in 0..THREAD_COUNT {
+                let (store, kept, batch, assert_few) = (&store, &kept, &batch, &assert_few);
+                scope.spawn(move || {
+                    for round in 0_u64..15 {
+                        let name = format!("{number}");
+                        let tree = store.tree(&name).unwrap();
+                        tree.write(batch).unwrap();
+                        kept.put([number, round].map(u64::to_be_bytes).concat(), "").unwrap();
+                        if number % 2 == 0 {
+                            tree.clear().unwrap()
+                        } else {
+                            store.drop_tree(&name).unwrap()
+                        }
+                        assert_few();
+                    }
+                });
+            }
+        });
+        assert_eq!(kept.len().unwrap(), THREAD_COUNT * 15, "{engine}");
+        assert_sound(&store);
+    }
+}

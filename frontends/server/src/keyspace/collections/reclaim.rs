@@ -160,7 +160,9 @@ impl<'a> Reclaim<'a> {
     fn delete_records(&self, tree: TreeId, records: &[Item], row: Vec<u8>) -> Result<(), Refusal> {
         let (items, view, mut changes) = (self.0.items, self.view(tree), Changes::default());
         if records.is_empty() {
-            return items.delete(&row).map(drop);
+            items.delete(&row)?;
+            self.0.collections.pace.note_flushed_done();
+            return Ok(());
         }
         for (raw, stored) in records {
             let key = view.key_of(raw).unwrap_or_default();

@@ -128,6 +128,7 @@ impl<'a> View<'a> {
     /// Notes that the database gets another namespace in the same step. The collections of this one are then dead.
     pub(crate) fn note_flushed(self, changes: &mut Changes) {
         changes.put(self.layout.flushed(self.namespace.id()), Vec::new(), Expiry::NEVER);
+        self.collections.pace.note_flushed();
         self.collections.wake.wake();
     }
 
