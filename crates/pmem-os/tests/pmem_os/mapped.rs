@@ -43,7 +43,7 @@ fn stored_bytes_are_there_after_reopening() {
 }
 
 #[test]
-fn items_are_written_with_non_temporal_stores_on_request() {
+fn non_temporal_stores_are_used_on_request() {
     for place in places() {
         let options = MapOptions { non_temporal: true, ..options() };
         let medium = Mapped::create(&place.path().join("region"), PAGE, options).unwrap();

@@ -32,7 +32,7 @@ fn after(image: &DiskImage) -> Vec<u8> {
 }
 
 #[test]
-fn crash_after_failed_sync_leaves_any_content_until_the_disk_is_read() {
+fn failed_sync_is_decided_by_first_read() {
     let disk = forgotten();
     let images = disk.images(1000, 0);
     assert!(
