@@ -85,7 +85,7 @@ fn write_and_count(store: &Store, clock: &Clock, seed: u64) {
         let writers: Vec<_> = (0..3).map(|writer| scope.spawn(move || write(store, seed + writer, clock))).collect();
         let (trees, mut rng) = (trees(store), Rng::with_seed(seed));
         while !writers.iter().all(|writer| writer.is_finished()) {
-            trees[rng.usize(..4)].len().unwrap();
+            trees[rng.usize(..4)].len().unwrap_or_else(|error| panic!("after seed {seed}: {error}"));
             match rng.u8(..10) {
                 0 => store.swap_trees("a", "b").unwrap(),
                 1 => trees[rng.usize(..3)].clear().unwrap(),
@@ -100,7 +100,8 @@ fn write_and_count(store: &Store, clock: &Clock, seed: u64) {
     });
 }
 
-/// Copies the files of a store that is in use and that no thread writes: what a killed process leaves.
+/// Copies the files of a store that is in use and that no thread writes, in the background either: what a killed
+/// process leaves.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -121,7 +122,7 @@ fn counts_stay_exact(engine: EngineKind, place: &str) {
     write_and_count(&store, &clock, 1);
     assert_exact(&store, &clock, "first opening");
     store.close().unwrap();
-    let store = options.open(&path).unwrap();
+    let store = options.clone().background(false).open(&path).unwrap();
     write_and_count(&store, &clock, 10);
     assert_exact(&store, &clock, "after a clean close");
     copy(&path, &crashed);

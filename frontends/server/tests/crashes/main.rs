@@ -98,13 +98,13 @@ const STREAMS: &[&str] = &[
     "COPY x y",
     "XGROUP DELCONSUMER x group one",
     "XGROUP DESTROY y group",
-    "XGROUP CREATE z group $ MKSTREAM",
+    "XGROUP CREATE w group $ MKSTREAM",
     "XSETID x 9",
-    "MULTI\r\nXADD z 4 f v\r\nXREADGROUP GROUP group one STREAMS z >\r\nXADD x 10 f v\r\nEXEC",
+    "MULTI\r\nXADD w 4 f v\r\nXREADGROUP GROUP group one STREAMS w >\r\nXADD x 10 f v\r\nEXEC",
     "DEL x",
     SETTLE,
-    "XTRIM z MAXLEN 0",
-    "DEL y z",
+    "XTRIM w MAXLEN 0",
+    "DEL y w",
     SETTLE,
 ];
 

