@@ -104,7 +104,8 @@ const STREAMS: &[&str] = &[
     "DEL x",
     SETTLE,
     "XTRIM w MAXLEN 0",
-    "DEL y w",
+    "DEL w",
+    "DEL y",
     SETTLE,
 ];
 
@@ -256,7 +257,7 @@ fn broken_ways_are_caught() {
     is_caught::<ElementsLater>(LISTS, "is lost");
     is_caught::<CountForgotten>(SETS, "elements");
     is_caught::<ScoresForgotten>(SORTED_SETS, "by score");
-    is_caught::<OwnerForgotten>(STREAMS, "by consumer");
+    is_caught::<OwnerForgotten>(STREAMS, "illegal contents");
     is_caught::<DeadForgotten>(KEYS, "belong to nothing");
     is_caught::<DueForgotten>(EXPIRY, "has no row");
     is_caught::<StringFirst>(KEYS, "should not be");
