@@ -339,8 +339,8 @@ fn short_key_damage_is_reported_on_read() {
 }
 
 /// Puts back what a place held before: an intact record of another key. A walk or scan that followed its key would
-/// begin again at an earlier key, for ever, or leave keys out. Where a page of a scan begins is found by a search among the
-/// keys, which may pass over the record.
+/// begin again at an earlier key, for ever, or leave keys out. The search for the first key of a page of a scan may pass
+/// over the record.
 #[test]
 fn scans_end_at_foreign_record() {
     for (from, to) in [(5, 60), (60, 5), (5, 7), (79, 0), (0, 79)] {
