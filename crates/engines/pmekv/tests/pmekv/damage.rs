@@ -339,7 +339,7 @@ fn short_key_damage_is_reported_on_read() {
 }
 
 /// Puts back what a place held before: an intact record of another key. A walk or scan that followed its key would
-/// begin again at an earlier key, for ever, or leave keys out. The search for the first key of a page of a scan may pass
+/// begin again at an earlier key, for ever, or leave keys out. The search for the first key of a page may pass
 /// over the record.
 #[test]
 fn scans_end_at_foreign_record() {
