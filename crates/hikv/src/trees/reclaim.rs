@@ -46,6 +46,8 @@ pub(crate) struct Reclaimer {
     /// threads.
     for_thread: Option<(Weak<dyn Engine>, ForkGuard)>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Held by the thread that helps, so that no other counts its deletions as its own. Taken before `pass`.
+    help: Mutex<()>,
 }
 
 /// Progress of deleting the keys of dropped and cleared trees.
@@ -158,6 +160,7 @@ impl Reclaimer {
         if !self.shared.is_behind(engine, added_count) {
             return;
         }
+        let _alone = self.help.lock();
         let deleted_count = || self.shared.key_count.load(Ordering::Relaxed);
         let until = deleted_count().saturating_add(added_count.unwrap_or(0).saturating_mul(HELP_FACTOR));
         let is_enough = || match added_count {

@@ -293,7 +293,7 @@ fn cleared_and_dropped_trees_keep_few_keys() {
         let assert_few = || {
             let stats = store.stats();
             match stats.dead_key_count {
-                Some(count) => assert!(count <= 32_768 + 2 * THREAD_COUNT * BATCH_COUNT, "{engine}: {count} dead keys"),
+                Some(count) => assert!(count <= 32_768 + 3 * THREAD_COUNT * BATCH_COUNT, "{engine}: {count} dead keys"),
                 None => assert!(stats.dead_tree_count <= 16 + THREAD_COUNT, "{engine}: {} ids", stats.dead_tree_count),
             }
         };
