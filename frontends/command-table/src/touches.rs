@@ -90,7 +90,7 @@ pub struct Keys {
     pub varies: Option<fn(&Request<'_>) -> Access>,
     /// The index of the argument that counts the keys after it. A key before it is always there.
     pub counted: Option<usize>,
-    /// The index from which on the word `STREAMS` is sought. The keys are the first half of the arguments after it.
+    /// The keys are the first half of the arguments after the option `STREAMS`, which is at this index or later.
     pub streams: Option<usize>,
     /// Finds a further key, which is overwritten, if the request's options name one.
     pub stored: Option<fn(&Request<'_>) -> Option<usize>>,
@@ -102,9 +102,8 @@ impl Keys {
         let varied = self.varies.map(|access_of| access_of(request));
         let stored = self.stored.and_then(|stored_by| stored_by(request)).map(|index| (index, Access::Overwrite));
         let (mut first, mut count) = (self.first, request.len());
-        if let Some(from) = self.streams {
-            let at = (from..count).find(|index| request.argument(*index).eq_ignore_ascii_case(b"streams"));
-            first.first = at.unwrap_or(count) + 1;
+        if self.streams.is_some() {
+            first.first = streams_option(request).unwrap_or(count) + 1;
             count = first.first + count.saturating_sub(first.first) / 2;
         }
         if let Some(index) = self.counted.filter(|index| *index < count) {
@@ -235,10 +234,26 @@ pub(crate) const fn stored_from_counted_keys() -> Touches {
     Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2), streams: None, stored: None })
 }
 
-/// The keys follow the word `STREAMS`, which is sought from this argument on, and are as many as their ids after them.
+/// The keys follow the option `STREAMS`, which is this argument or a later one, and are as many as their ids after them.
 pub(crate) const fn streams(from: usize, access: Access) -> Touches {
     let first = Places::at(0, -1, 1, access);
     Touches::Keys(Keys { first, then: None, varies: None, counted: None, streams: Some(from), stored: None })
+}
+
+/// Returns the index of the option `STREAMS` of XREAD or XREADGROUP. A group or a consumer may have that name, too.
+fn streams_option(request: &Request<'_>) -> Option<usize> {
+    let mut index = 1;
+    while index < request.len() {
+        index += match request.argument(index).to_ascii_lowercase().as_slice() {
+            b"streams" => return Some(index),
+            b"block" | b"count" => 2,
+            b"group" => 3,
+            b"noack" => 1,
+            // The command refuses it, and uses no key.
+            _ => return None,
+        };
+    }
+    None
 }
 
 /// Keys and values alternate.
@@ -362,6 +377,8 @@ mod tests {
             ("XREAD STREAMS a b 0", vec![(2, Read)]),
             ("XREAD COUNT 1 BLOCK 0", vec![]),
             ("XREADGROUP GROUP streams c STREAMS a >", vec![(5, Read)]),
+            ("XREADGROUP COUNT 1 GROUP streams streams NOACK STREAMS a b > >", vec![(8, Read), (9, Read)]),
+            ("XREADGROUP GROUP g c KEYS STREAMS a >", vec![]),
         ] {
             assert_eq!(accesses(line), wanted, "{line}");
         }

@@ -245,3 +245,19 @@ fn streams_are_described_in_full() {
         error("ERR unknown subcommand or wrong number of arguments for 'STREAM'. Try XINFO HELP."),
     )]);
 }
+
+/// The keys that a user needs and the keys that are read are the same, whatever groups and consumers are named.
+#[test]
+fn groups_named_streams_grant_no_rights() {
+    let server = TestServer::start();
+    let mut admin = with_group(&server);
+    admin.converse([
+        ("XGROUP CREATE s streams 0", ok()),
+        ("ACL SETUSER ada on nopass ~c ~STREAMS +@all", ok()),
+        ("ACL SETUSER bob on nopass ~s +@all", ok()),
+    ]);
+    let (line, mut client) = ("XREADGROUP COUNT 1 GROUP streams c STREAMS s >", server.client());
+    let refused = error("NOPERM this user has no permissions to access one of the keys used as arguments");
+    client.converse([("AUTH ada any", ok()), (line, refused), ("AUTH bob any", ok())]);
+    assert_eq!(client.say(line), read("s", [entry_of(1)]));
+}
