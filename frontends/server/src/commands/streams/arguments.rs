@@ -4,7 +4,7 @@ use crate::commands::times;
 use crate::errors::{Refusal, StreamError};
 use crate::execution::call::Call;
 use crate::keyspace::collections::CollectionType;
-use crate::keyspace::collections::stream::{Group, Ids, Stream, StreamId};
+use crate::keyspace::collections::stream::{Group, Ids, Stream, StreamId, StreamParts};
 
 /// The longest text of an id.
 const ID_BYTES_MAX: usize = 127;
@@ -108,6 +108,13 @@ pub(super) fn group<'a>(call: &Call<'a>) -> Result<Option<(Stream<'a>, Group)>, 
     let Some(stream) = stream(call, 1)? else { return Ok(None) };
     let group = stream.group(call.argument(2))?;
     Ok(group.map(|group| (stream, group)))
+}
+
+/// Returns the group of a subcommand, which must exist: the stream's key is argument number 2, and the group is number 3.
+pub(super) fn group_of(call: &Call<'_>, stream: &Stream<'_>) -> Result<Group, Refusal> {
+    let (key, name) = (call.argument(2), call.argument(3));
+    let missing = || StreamError::NoGroup { key: key.to_vec(), group: name.to_vec() };
+    Ok(stream.group(name)?.ok_or_else(missing)?)
 }
 
 /// Returns the refusal of a request whose stream or group does not exist.

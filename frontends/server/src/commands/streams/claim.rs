@@ -8,7 +8,9 @@ use super::replies::{write_entry, write_id};
 use crate::errors::{Refusal, StreamError};
 use crate::execution::call::{Call, Function};
 use crate::execution::gathered::Gathered;
-use crate::keyspace::collections::stream::{Delivery, Group, Ids, Stream, StreamEdit, StreamEntry, StreamId, texts};
+use crate::keyspace::collections::stream::{
+    Delivery, Group, Ids, Stream, StreamEdit, StreamEntry, StreamId, StreamParts, texts,
+};
 use crate::observers::events::STREAM;
 
 pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![xautoclaim, xclaim];

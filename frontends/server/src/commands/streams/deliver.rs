@@ -1,13 +1,12 @@
 //! Deliveries of entries to a consumer of a group.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
-use std::ops::ControlFlow;
 
 use super::{arguments, replies};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::Call;
 use crate::execution::gathered::Gathered;
-use crate::keyspace::collections::stream::{Consumer, Delivery, Group, Ids, Stream, StreamEdit, StreamId};
+use crate::keyspace::collections::stream::{Consumer, Delivery, Group, Ids, Stream, StreamEdit, StreamId, StreamParts};
 use crate::keyspace::collections::{Changes, StreamState};
 
 /// An entry for a reply. One that was deleted has no value.
@@ -103,8 +102,7 @@ impl<'a> Deliveries<'a> {
         if let Some(first) = after.next() {
             stream.each_owned((group.number, consumer.number), Ids::from(first), |id| {
                 ids.push(id);
-                let is_full = ids.len() as u64 == count_max;
-                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                Ok(replies::until(ids.len(), count_max))
             })?;
         }
         let mut entries = Vec::new();

@@ -8,7 +8,7 @@ use crate::execution::call::{Call, Function};
 use crate::execution::collections::view_to_make;
 use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::CollectionType;
-use crate::keyspace::collections::stream::{Consumer, Group, Ids, Stream, StreamEdit, StreamId};
+use crate::keyspace::collections::stream::{Consumer, Group, Ids, Stream, StreamEdit, StreamId, StreamParts};
 use crate::observers::events::STREAM;
 
 pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![
@@ -70,10 +70,9 @@ fn existing<'a>(call: &Call<'a>) -> Result<Stream<'a>, Refusal> {
 
 /// Returns the stream and its group, which must exist.
 fn existing_group<'a>(call: &Call<'a>) -> Result<(Stream<'a>, Group), Refusal> {
-    let (stream, name) = (existing(call)?, call.argument(3));
-    let group = stream.group(name)?;
-    let missing = || StreamError::NoGroup { key: call.argument(2).to_vec(), group: name.to_vec() };
-    Ok((stream, group.ok_or_else(missing)?))
+    let stream = existing(call)?;
+    let group = arguments::group_of(call, &stream)?;
+    Ok((stream, group))
 }
 
 fn create(call: &mut Call<'_>) -> Result<(), Refusal> {

@@ -1,32 +1,30 @@
 //! XINFO.
 
-use std::ops::ControlFlow;
-
 use super::arguments;
 use super::deliver::Progress;
 use super::pending::Names;
 use super::replies::{self, write_entry, write_id};
-use crate::errors::{FixedError, Refusal, StreamError};
+use super::trim::node_entries;
+use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::execution::gathered::Gathered;
-use crate::keyspace::collections::stream::{Consumer, Delivery, Group, Ids, Stream, StreamEntry, StreamId, texts};
+use crate::keyspace::collections::stream::{
+    Consumer, Delivery, Group, Ids, Stream, StreamEntry, StreamId, StreamParts, texts,
+};
 
 pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] =
     functions!["xinfo|": [consumers, groups, "stream" => describe]];
 
 /// The number of entries in XINFO STREAM FULL.
 const FULL_COUNT: u64 = 10;
-/// The number of entries in a node of Redis.
-const NODE_ENTRIES: u64 = 100;
 
 fn existing<'a>(call: &Call<'a>) -> Result<Stream<'a>, Refusal> {
     Ok(arguments::stream(call, 2)?.ok_or(FixedError::NoSuchKey)?)
 }
 
 fn consumers(call: &mut Call<'_>) -> Result<(), Refusal> {
-    let (stream, name) = (existing(call)?, call.argument(3));
-    let missing = || StreamError::NoGroup { key: call.argument(2).to_vec(), group: name.to_vec() };
-    let group = stream.group(name)?.ok_or_else(missing)?;
+    let stream = existing(call)?;
+    let group = arguments::group_of(call, &stream)?;
     let (consumers, now_ms) = (stream.consumers(group.number)?, arguments::now_ms());
     call.reply.array(consumers.len());
     for consumer in consumers {
@@ -107,7 +105,7 @@ fn begin(call: &mut Call<'_>, stream: &Stream<'_>, field_count: usize) -> Result
     call.reply.map(field_count);
     number(call, "length", stream.len());
     // As a stream of Redis would have that has lost no entry.
-    let node_count = stream.len().div_ceil(NODE_ENTRIES);
+    let node_count = stream.len().div_ceil(node_entries(call));
     number(call, "radix-tree-keys", node_count);
     number(call, "radix-tree-nodes", node_count + 1);
     let ids = [("last-generated-id", state.last), ("max-deleted-entry-id", state.max_deleted)];
@@ -165,10 +163,6 @@ fn describe_fully(call: &mut Call<'_>, stream: &Stream<'_>, count_max: u64) -> R
     Ok(())
 }
 
-fn full_or_on(count: usize, count_max: u64) -> ControlFlow<()> {
-    if count as u64 == count_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
 fn write_pending(
     call: &mut Call<'_>,
     stream: &Stream<'_>,
@@ -180,7 +174,7 @@ fn write_pending(
     stream.each_pending(group, Ids::ALL, false, |id, delivery| {
         gathered.read_and_add(StreamId::BYTES)?;
         pending.push((id, delivery));
-        Ok(full_or_on(pending.len(), count_max))
+        Ok(replies::until(pending.len(), count_max))
     })?;
     pending.iter().try_for_each(|(_, delivery)| names.load(delivery.consumer))?;
     call.reply.bulk(b"pending");
@@ -206,7 +200,7 @@ fn write_owned(
     stream.each_owned(owner, Ids::ALL, |id| {
         gathered.read_and_add(StreamId::BYTES)?;
         pending.push((id, stream.delivery(owner.0, id)?.ok_or(FixedError::DamagedCollection)?));
-        Ok(full_or_on(pending.len(), count_max))
+        Ok(replies::until(pending.len(), count_max))
     })?;
     call.reply.bulk(b"pending");
     call.reply.array(pending.len());

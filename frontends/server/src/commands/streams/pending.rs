@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::arguments::{self, group};
-use super::replies::write_id;
+use super::replies::{self, write_id};
 use crate::errors::{FixedError, Refusal};
 use crate::execution::call::{Call, Function};
 use crate::execution::gathered::Gathered;
-use crate::keyspace::collections::stream::{Delivery, Ids, Stream, StreamId};
+use crate::keyspace::collections::stream::{Delivery, Ids, Stream, StreamId, StreamParts};
 
 pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![xpending];
 
@@ -96,8 +96,7 @@ fn answer_entries(call: &mut Call<'_>, stream: &Stream<'_>, group: u64, wanted: 
         if delivery.idle_ms(now_ms) >= wanted.idle_ms_min {
             found.push((id, delivery));
         }
-        let is_full = found.len() as u64 >= wanted.count_max;
-        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(replies::until(found.len(), wanted.count_max))
     };
     let consumer = match wanted.consumer {
         Some(index) => match stream.consumer(group, call.argument(index))? {
@@ -146,7 +145,7 @@ impl<'s, 'a> Names<'s, 'a> {
 
     pub(super) fn load(&mut self, consumer: u64) -> Result<(), Refusal> {
         if !self.loaded.contains_key(&consumer) {
-            let found = self.stream.numbered_consumer(self.group, consumer)?.ok_or(FixedError::DamagedCollection)?;
+            let found = self.stream.numbered_consumer(self.group, consumer)?;
             self.loaded.insert(consumer, found.name);
         }
         Ok(())

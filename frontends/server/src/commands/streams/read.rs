@@ -11,7 +11,7 @@ use crate::errors::{FixedError, Refusal, StreamError};
 use crate::execution::call::{Call, Function};
 use crate::execution::gathered::Gathered;
 use crate::keyspace::collections::CollectionType;
-use crate::keyspace::collections::stream::{Ids, StreamId, texts};
+use crate::keyspace::collections::stream::{Ids, StreamId, StreamParts, texts};
 use crate::observers::events::STREAM;
 
 pub(in crate::commands) const FUNCTIONS: &[(&str, Function)] = functions![xread, xreadgroup];

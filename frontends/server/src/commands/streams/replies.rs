@@ -21,10 +21,14 @@ pub(super) fn read(
     stream.each(ids, is_reverse, |id, value| {
         gathered.read_and_add(value.len())?;
         entries.push((id, value.to_vec()));
-        let is_full = entries.len() as u64 == count_max;
-        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(until(entries.len(), count_max))
     })?;
     Ok(entries)
+}
+
+/// Goes on until there are `count_max`.
+pub(super) fn until(count: usize, count_max: u64) -> ControlFlow<()> {
+    if count as u64 == count_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 pub(super) fn write_id(reply: &mut Reply<'_>, id: StreamId) {

@@ -1,8 +1,7 @@
 //! The options by which XADD and XTRIM delete the first entries.
 
-use std::ops::ControlFlow;
-
 use super::arguments::{self, NewId};
+use super::replies;
 use crate::errors::{Refusal, StreamError};
 use crate::execution::call::Call;
 use crate::execution::gathered::Gathered;
@@ -91,7 +90,7 @@ impl TrimOptions {
 }
 
 /// Returns the number of entries in a node of Redis.
-fn node_entries(call: &Call<'_>) -> u64 {
+pub(super) fn node_entries(call: &Call<'_>) -> u64 {
     let count = call.shared.administration.settings.named("stream-node-max-entries").parse().unwrap_or(NODE_ENTRIES);
     if count == 0 { NODE_ENTRIES } else { count }
 }
@@ -118,7 +117,7 @@ impl Trim {
             stream.each(Ids { first: StreamId::ZERO, last }, false, |id, value| {
                 gathered.read(value.len())?;
                 ids.push(id);
-                Ok(if ids.len() as u64 == excess_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                Ok(replies::until(ids.len(), excess_max))
             })?;
         }
         ids.extend(added.filter(|added| (ids.len() as u64) < excess_max && *added <= last));

@@ -1,12 +1,12 @@
 //! A change of a stream.
 
-use super::{Consumer, Delivery, Group, StreamId, rows};
+use super::{Consumer, Delivery, Group, StreamId, StreamParts, rows};
 use crate::errors::{FixedError, Refusal};
 use crate::keyspace::collections::record::StreamState;
 use crate::keyspace::collections::{Changes, Edit};
 
 /// A change of a stream, which may be a new one.
-pub(crate) struct StreamEdit<'a>(Edit<'a>);
+pub(crate) struct StreamEdit<'a>(pub(super) Edit<'a>);
 
 impl<'a> StreamEdit<'a> {
     /// Wraps a change of a collection of this type.
@@ -47,11 +47,6 @@ impl<'a> StreamEdit<'a> {
         self.0.record().count -= 1;
     }
 
-    /// Returns the group of this name after the changes so far.
-    pub(crate) fn group(&self, name: &[u8]) -> Result<Option<Group>, Refusal> {
-        self.0.get(&rows::group(name))?.map(|value| Group::of(&value)).transpose()
-    }
-
     pub(crate) fn put_group(&mut self, name: &[u8], group: &Group) -> Result<(), Refusal> {
         self.0.set(rows::group(name), group.value())
     }
@@ -79,17 +74,6 @@ impl<'a> StreamEdit<'a> {
         *next
     }
 
-    /// Returns the consumer of this name after the changes so far.
-    pub(crate) fn consumer(&self, group: u64, name: &[u8]) -> Result<Option<Consumer>, Refusal> {
-        let Some(number) = self.0.get(&rows::consumer_name(group, name))? else { return Ok(None) };
-        self.numbered_consumer(group, rows::stored_number(&number)?).map(Some)
-    }
-
-    fn numbered_consumer(&self, group: u64, number: u64) -> Result<Consumer, Refusal> {
-        let value = self.0.get(&rows::consumer(group, number))?.ok_or(FixedError::DamagedCollection)?;
-        Consumer::of(number, &value)
-    }
-
     pub(crate) fn put_consumer(&mut self, group: u64, consumer: &Consumer) -> Result<(), Refusal> {
         self.0.set(rows::consumer(group, consumer.number), consumer.value())
     }
@@ -106,11 +90,6 @@ impl<'a> StreamEdit<'a> {
     pub(crate) fn remove_consumer(&mut self, group: u64, consumer: &Consumer) {
         self.0.unset(rows::consumer_name(group, &consumer.name));
         self.0.unset(rows::consumer(group, consumer.number));
-    }
-
-    /// Returns the delivery of a pending entry after the changes so far.
-    pub(crate) fn delivery(&self, group: u64, id: StreamId) -> Result<Option<Delivery>, Refusal> {
-        self.0.get(&rows::pending(group, id))?.map(|value| Delivery::of(&value)).transpose()
     }
 
     /// Makes an entry pending for a consumer, with its old delivery if there was one.

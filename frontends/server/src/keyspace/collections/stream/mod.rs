@@ -11,7 +11,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::Collection;
 use super::record::StreamState;
-use crate::errors::Refusal;
+use crate::errors::{FixedError, Refusal};
 pub(crate) use edit::StreamEdit;
 pub(crate) use id::StreamId;
 pub(crate) use rows::{Consumer, Delivery, Group, texts};
@@ -103,11 +103,6 @@ impl<'a> Stream<'a> {
         Ok(self.end(false)?.map_or(StreamId::ZERO, |(id, _)| id))
     }
 
-    /// Returns the group of this name.
-    pub(crate) fn group(&self, name: &[u8]) -> Result<Option<Group>, Refusal> {
-        self.0.get(&rows::group(name))?.map(|value| Group::of(&value)).transpose()
-    }
-
     /// Returns all groups with their names, in the order of these.
     pub(crate) fn groups(&self) -> Result<Vec<(Vec<u8>, Group)>, Refusal> {
         let ((first, end), mut groups) = (rows::GROUPS, Vec::new());
@@ -116,18 +111,6 @@ impl<'a> Stream<'a> {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(groups)
-    }
-
-    /// Returns the consumer of this name.
-    pub(crate) fn consumer(&self, group: u64, name: &[u8]) -> Result<Option<Consumer>, Refusal> {
-        let Some(number) = self.0.get(&rows::consumer_name(group, name))? else { return Ok(None) };
-        self.numbered_consumer(group, rows::stored_number(&number)?)
-    }
-
-    /// Returns the consumer of this number.
-    pub(crate) fn numbered_consumer(&self, group: u64, number: u64) -> Result<Option<Consumer>, Refusal> {
-        let value = self.0.get(&rows::consumer(group, number))?;
-        value.map(|value| Consumer::of(number, &value)).transpose()
     }
 
     /// Returns all consumers of a group, in the order of their names.
@@ -163,9 +146,44 @@ impl<'a> Stream<'a> {
         let between = (rows::owned(group, consumer, ids.first), rows::owned(group, consumer, ids.last));
         self.each_between(between, false, |element, _| each(rows::id_of(element)?))
     }
+}
+
+/// Finds groups, consumers and deliveries, in a stream or after the changes of an edit.
+pub(crate) trait StreamParts {
+    /// Returns the value of an element.
+    fn value_of(&self, element: &[u8]) -> Result<Option<Vec<u8>>, Refusal>;
+
+    /// Returns the group of this name.
+    fn group(&self, name: &[u8]) -> Result<Option<Group>, Refusal> {
+        self.value_of(&rows::group(name))?.map(|value| Group::of(&value)).transpose()
+    }
+
+    /// Returns the consumer of this name.
+    fn consumer(&self, group: u64, name: &[u8]) -> Result<Option<Consumer>, Refusal> {
+        let Some(number) = self.value_of(&rows::consumer_name(group, name))? else { return Ok(None) };
+        self.numbered_consumer(group, rows::stored_number(&number)?).map(Some)
+    }
+
+    /// Returns the consumer of a number that is stored elsewhere in the stream.
+    fn numbered_consumer(&self, group: u64, number: u64) -> Result<Consumer, Refusal> {
+        let value = self.value_of(&rows::consumer(group, number))?.ok_or(FixedError::DamagedCollection)?;
+        Consumer::of(number, &value)
+    }
 
     /// Returns the delivery of a pending entry.
-    pub(crate) fn delivery(&self, group: u64, id: StreamId) -> Result<Option<Delivery>, Refusal> {
-        self.0.get(&rows::pending(group, id))?.map(|value| Delivery::of(&value)).transpose()
+    fn delivery(&self, group: u64, id: StreamId) -> Result<Option<Delivery>, Refusal> {
+        self.value_of(&rows::pending(group, id))?.map(|value| Delivery::of(&value)).transpose()
+    }
+}
+
+impl StreamParts for Stream<'_> {
+    fn value_of(&self, element: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
+        self.0.get(element)
+    }
+}
+
+impl StreamParts for StreamEdit<'_> {
+    fn value_of(&self, element: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
+        self.0.get(element)
     }
 }
