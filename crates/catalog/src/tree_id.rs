@@ -116,28 +116,9 @@ impl Prefix {
         &self.bytes[..self.len]
     }
 
-    /// Calls `f` with the stored form of a key. A usual key is joined on the stack; one of 8 to 16 bytes by two words,
-    /// because a call costs more.
+    /// Calls `f` with the stored form of a key. A usual key is joined on the stack.
     #[inline]
     pub(crate) fn join<R>(self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
-        const SHORT_BYTES: usize = 16;
-        let (Some(first), Some(last)) = (key.first_chunk::<8>(), key.last_chunk::<8>()) else {
-            return self.join_any(key, f);
-        };
-        if key.len() > SHORT_BYTES {
-            return self.join_any(key, f);
-        }
-        // The length is at most 6; the mask shows the compiler a bound.
-        let (mut joined, start) = ([0; 8 + SHORT_BYTES], self.len & 7);
-        let end = start + key.len();
-        joined[..8].copy_from_slice(&self.bytes);
-        joined[start..start + 8].copy_from_slice(first);
-        joined[end - 8..end].copy_from_slice(last);
-        f(&joined[..end])
-    }
-
-    #[inline(never)]
-    fn join_any<R>(self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
         const STACK_BYTES: usize = 128;
         let len = self.len + key.len();
         if len > STACK_BYTES {

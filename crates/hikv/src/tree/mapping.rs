@@ -51,12 +51,10 @@ impl Mapping {
     }
 
     /// Runs an operation on keys of the tree's space. Within a window of the tree's gate, the space stays the same.
-    #[inline]
     pub(crate) fn with_space<R>(&self, trees: &Trees, run: impl FnOnce(Space) -> Result<R, Error>) -> Result<R, Error> {
         match self {
             Mapping::Nameless => trees.with_nameless(run),
-            Mapping::Named(named) => run(named.space()?),
-            Mapping::Stored => run(Space::Whole),
+            Mapping::Named(_) | Mapping::Stored => run(self.space(trees)?),
         }
     }
 }
