@@ -278,3 +278,17 @@ fn rest(stepped: &Result<bool, Error>, took: Duration, has_waiting: bool) -> Opt
         Err(_) => Some(RETRY),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_rests_only_while_no_id_waits() {
+        let took = Duration::from_millis(2);
+        assert_eq!(rest(&Ok(true), took, false), Some(took * REST_FACTOR));
+        assert_eq!(rest(&Ok(true), took, true), Some(Duration::ZERO));
+        assert_eq!(rest(&Ok(false), took, false), None);
+        assert_eq!(rest(&Err(Error::NoOrder), took, true), Some(RETRY));
+    }
+}
