@@ -234,7 +234,7 @@ pub(crate) const fn stored_from_counted_keys() -> Touches {
     Touches::Keys(Keys { first, then: Some(then), varies: None, counted: Some(2), streams: None, stored: None })
 }
 
-/// The keys follow the option `STREAMS`, which is this argument or a later one, and are as many as their ids after them.
+/// The keys follow the option `STREAMS`, which is this argument or a later one. As many ids follow them.
 pub(crate) const fn streams(from: usize, access: Access) -> Touches {
     let first = Places::at(0, -1, 1, access);
     Touches::Keys(Keys { first, then: None, varies: None, counted: None, streams: Some(from), stored: None })
@@ -249,8 +249,7 @@ fn streams_option(request: &Request<'_>) -> Option<usize> {
             b"block" | b"count" => 2,
             b"group" => 3,
             b"noack" => 1,
-            // The command refuses it, and uses no key.
-            _ => return None,
+            _ => return None, // The command refuses it, and uses no key.
         };
     }
     None

@@ -110,7 +110,7 @@ pub(super) fn group<'a>(call: &Call<'a>) -> Result<Option<(Stream<'a>, Group)>, 
     Ok(group.map(|group| (stream, group)))
 }
 
-/// Returns the group of a subcommand, which must exist: the stream's key is argument number 2, and the group is number 3.
+/// Returns the group of argument number 3, which must exist in the stream of argument number 2.
 pub(super) fn group_of(call: &Call<'_>, stream: &Stream<'_>) -> Result<Group, Refusal> {
     let (key, name) = (call.argument(2), call.argument(3));
     let missing = || StreamError::NoGroup { key: key.to_vec(), group: name.to_vec() };
